@@ -29,7 +29,8 @@ struct rec_writer_cold {
 	struct rec_region *region; /* NULL: not attached */
 	struct rec_chunk_owner owner;
 	uint32_t refused;          /* nested appends refused in a row */
-	uint32_t changing;         /* 1: this thread is changing chunks */
+	uint32_t reserved;
+	uint64_t retry_ticks;      /* no chunk was free: do not look again before */
 	uint64_t *loss;            /* REC_LOSS_COUNT counters this writer alone adds to */
 	uint64_t *loss_bytes;
 };
@@ -54,17 +55,19 @@ rec_append(struct rec_writer *writer, uint32_t type, uint32_t flags, uint64_t ti
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	uint64_t delta = ticks - writer->base_ticks;
 	__asm__ volatile("xaddq %0, %1" : "+r"(at), "+m"(writer->pos) : : "memory", "cc");
-	if (unlikely(at + size > writer->limit || delta >> 32 != 0)) {
-		/* The words at [at, limit) stay zero, or are given back by the slow path. */
-		if (at + size <= writer->limit)
-			__atomic_store_n((uint64_t *)at, EV_WORD0(EV_TYPE_HOLE, size / 8, 0, 0),
-					 __ATOMIC_RELAXED);
+	if (unlikely(at + size > writer->limit)) {
+		/* Handlers that came between failed too and gave theirs back: last in, first out. */
+		writer->pos -= size;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		writer->depth--;
 		return false;
 	}
 	uint64_t *record = (uint64_t *)at;
 	__atomic_store_n(record, EV_WORD0(EV_TYPE_HOLE, size / 8, 0, 0), __ATOMIC_RELAXED);
+	if (unlikely(delta >> 32 != 0)) {
+		writer->depth--;
+		return false;
+	}
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	memcpy(record + 1, body, bytes);
 	/* Pairs with the acquire loads of rec_ring_copy(): the body is there when this word is. */
