@@ -25,10 +25,10 @@ struct rec_thread {
 	uint32_t busy;            /* > 0: inside the recorder; hooks call straight through */
 	/* cold */
 	struct rec_writer_cold cold __attribute__((aligned(CACHE_LINE)));
-	uint32_t slot_next;       /* link of free states */
-	uint32_t exiting;         /* its key destructor has run */
+	uint64_t next_free;       /* link of free states */
+	uint32_t is_late;         /* attached after its thread's destructors: nobody will detach it */
+	uint32_t reserved;
 	uint64_t stack_low, stack_high; /* bounds known to be readable; 0 = not yet known */
-	uint64_t loss_own[REC_LOSS_COUNT + 1]; /* when there is no thread entry */
 	uint32_t sample_count[EV_NUMBER_MAX];
 	uint64_t memo[REC_MEMO_WORDS]; /* stackwalk.c */
 };
@@ -37,9 +37,12 @@ struct rec_thread {
 struct rec_own {
 	uint32_t pid;     /* 0: not joined yet */
 	uint32_t process; /* entry in the process table */
-	uint32_t space;
-	uint32_t joining; /* lock of the slow path: tid */
+	uint32_t space;   /* address space: inherited by fork */
+	uint32_t joining; /* tid that joins now */
 	uint32_t silent;  /* 1: this process does not record */
+	uint32_t late_cursor;
+	uint64_t free_states; /* tag 16 | address 48 */
+	uint64_t slab, slab_used; /* where new states are cut from */
 };
 
 /*
@@ -77,6 +80,9 @@ void rec_thread_append_slow(struct rec_thread *thread, uint32_t type, uint32_t f
  * Return: nothing. Context: the thread itself, last round of its key destructors.
  */
 void rec_thread_detach(void);
+
+/* Called in a thread that has just been attached: preload.c arms its key destructor. May be NULL. */
+extern void (*rec_thread_attached)(struct rec_thread *thread) __attribute__((visibility("hidden")));
 
 /* The thread was renamed (pthread_setname_np, prctl): its chunk and entry follow. */
 void rec_thread_rename(const char *name);

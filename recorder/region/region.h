@@ -86,8 +86,9 @@ struct rec_settings {
 	uint64_t reserved[2];
 	struct rec_event_setting event[EV_NUMBER_MAX];
 	struct rec_event_setting user[EV_USER_MAX / 2];
+	uint8_t rest[208];       /* the page is mapped whole over rec_live */
 };
-_Static_assert(sizeof(struct rec_settings) <= PAGE_BYTES, "settings must fit their page");
+_Static_assert(sizeof(struct rec_settings) == PAGE_BYTES, "settings fill their page");
 
 /* Lease of the leader: who runs the loop, until when. Fields are changed with atomics. */
 struct rec_lease {
