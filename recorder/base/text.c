@@ -55,43 +55,70 @@ void text_put(struct text *text, const char *string)
 		put_char(text, *string++);
 }
 
-void text_bytes(struct text *text, const char *bytes, size_t count)
+void text_put_bytes(struct text *text, const char *bytes, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		put_char(text, (unsigned char)bytes[i] < 32 || bytes[i] == 127 ? '?' : bytes[i]);
 }
 
-void text_u64(struct text *text, uint64_t value)
+/* Digits of a number at the end of `digits`. */
+static const char *digits_of(char digits[21], uint64_t value, unsigned base)
 {
-	char digits[20];
-	size_t at = sizeof(digits);
+	char *at = digits + 20;
 
+	*at = 0;
 	do {
-		digits[--at] = (char)('0' + value % 10);
-		value /= 10;
+		*--at = "0123456789abcdef"[value % base];
+		value /= base;
 	} while (value);
-	text_bytes(text, digits + at, sizeof(digits) - at);
+	return at;
 }
 
-void text_hex(struct text *text, uint64_t value)
+void text_put_u64(struct text *text, uint64_t value)
 {
-	char digits[16];
-	size_t at = sizeof(digits);
+	char digits[21];
 
-	do {
-		digits[--at] = "0123456789abcdef"[value & 15];
-		value >>= 4;
-	} while (value);
-	text_bytes(text, digits + at, sizeof(digits) - at);
+	text_put(text, digits_of(digits, value, 10));
 }
 
-void text_fixed(struct text *text, uint64_t value, unsigned digits)
+void text_put_hex(struct text *text, uint64_t value)
+{
+	char digits[21];
+
+	text_put(text, digits_of(digits, value, 16));
+}
+
+char *text_copy(char *at, char *end, const char *string)
+{
+	if (at >= end)
+		return at;
+	while (*string && at + 1 < end)
+		*at++ = *string++;
+	*at = 0;
+	return at;
+}
+
+char *text_u64(char *at, char *end, uint64_t value)
+{
+	char digits[21];
+
+	return text_copy(at, end, digits_of(digits, value, 10));
+}
+
+char *text_hex(char *at, char *end, uint64_t value)
+{
+	char digits[21];
+
+	return text_copy(at, end, digits_of(digits, value, 16));
+}
+
+void text_put_fixed(struct text *text, uint64_t value, unsigned digits)
 {
 	uint64_t scale = 1;
 
 	for (unsigned i = 0; i < digits; i++)
 		scale *= 10;
-	text_u64(text, value / scale);
+	text_put_u64(text, value / scale);
 	if (digits)
 		put_char(text, '.');
 	for (value %= scale; digits--; value %= scale) {
@@ -105,21 +132,21 @@ static void put_in_unit(struct text *text, uint64_t value, const struct unit *un
 	for (size_t i = 0; i < count && value; i++) {
 		if (value % units[i].factor)
 			continue;
-		text_u64(text, value / units[i].factor);
+		text_put_u64(text, value / units[i].factor);
 		text_put(text, units[i].name);
 		return;
 	}
-	text_u64(text, value);
+	text_put_u64(text, value);
 }
 
-void text_span(struct text *text, uint64_t nanoseconds)
+void text_put_span(struct text *text, uint64_t nanoseconds)
 {
 	put_in_unit(text, nanoseconds, span_units, ARRAY_LEN(span_units));
 	if (!nanoseconds)
 		text_put(text, "ns");
 }
 
-void text_size(struct text *text, uint64_t bytes)
+void text_put_size(struct text *text, uint64_t bytes)
 {
 	put_in_unit(text, bytes, size_units, 3);
 }

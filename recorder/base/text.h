@@ -31,27 +31,38 @@ struct text {
 struct text text_init(char *buffer, size_t size);
 
 /**
- * text_put() - appends a NUL-ended string. text_bytes() - appends bytes, control characters as '?',
- * so that a line stays a line. text_u64(), text_hex() - append a number. text_fixed() - appends
- * value / 10^digits with that many decimals.
+ * text_copy() - writes a string at `at`, below `end`, and ends it by NUL; text_u64(), text_hex() -
+ * the same for a number. For one or two pieces; longer texts take a struct text.
+ *
+ * Return: where the NUL stands, so that calls chain; `end` - 1 at most, what does not fit is cut.
+ * Context: any; async-signal-safe.
+ */
+char *text_copy(char *at, char *end, const char *string);
+char *text_u64(char *at, char *end, uint64_t value);
+char *text_hex(char *at, char *end, uint64_t value);
+
+/**
+ * text_put() - appends a NUL-ended string. text_put_bytes() - appends bytes, control characters as
+ * '?', so that a line stays a line. text_put_u64(), text_put_hex() - append a number.
+ * text_put_fixed() - appends value / 10^digits with that many decimals.
  *
  * Return: nothing; `is_cut` tells that something did not fit.
  * Context: any; async-signal-safe.
  */
 void text_put(struct text *text, const char *string);
-void text_bytes(struct text *text, const char *bytes, size_t count);
-void text_u64(struct text *text, uint64_t value);
-void text_hex(struct text *text, uint64_t value);
-void text_fixed(struct text *text, uint64_t value, unsigned digits);
+void text_put_bytes(struct text *text, const char *bytes, size_t count);
+void text_put_u64(struct text *text, uint64_t value);
+void text_put_hex(struct text *text, uint64_t value);
+void text_put_fixed(struct text *text, uint64_t value, unsigned digits);
 
 /**
- * text_span() - appends nanoseconds as the largest unit that is exact: "10ms", "1500us", "0ns".
- * text_size() - appends bytes as the largest unit that is exact: "16M", "1000".
+ * text_put_span() - appends nanoseconds as the largest unit that is exact: "10ms", "1500us", "0ns".
+ * text_put_size() - appends bytes as the largest unit that is exact: "16M", "1000".
  *
  * Return: nothing. Context: any; async-signal-safe. text_parse_*() read both again.
  */
-void text_span(struct text *text, uint64_t nanoseconds);
-void text_size(struct text *text, uint64_t bytes);
+void text_put_span(struct text *text, uint64_t nanoseconds);
+void text_put_size(struct text *text, uint64_t bytes);
 
 /**
  * text_parse_u64() - a whole decimal number, nothing else.
