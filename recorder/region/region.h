@@ -33,6 +33,8 @@
 #define REC_LIVE_MAX 16384u
 #define REC_NAMES_BYTES (1u << 20)
 #define REC_TEXT_BYTES 8192u
+#define REC_MAILBOX_BYTES 8192u
+#define REC_USER_TYPE_MAX (EV_USER_MAX / 2) /* each has a setting */
 #define REC_PATH_MAX 128u /* of a region file */
 
 /* Why something was lost; one counter each, per thread and in total. */
@@ -227,7 +229,7 @@ int rec_region_create(struct rec_region *region, uint64_t memory_bytes, uint32_t
 /**
  * rec_region_open() - maps an existing region file and checks that it can be one of ours.
  * @path: of the file; symbolic links are refused, and files not owned by root or the caller's
- *	effective user.
+ *	effective user (root may open any; what it reads is trusted in nothing).
  * @writable: 1 maps read-write.
  *
  * Return: 0; HOLTER_E_OPEN, HOLTER_E_PERMISSION, HOLTER_E_REGION.
@@ -240,6 +242,9 @@ int rec_region_open(struct rec_region *region, const char *path, int writable);
  * `with_parent` is set, stands as a process of the family.
  * @pid, @start_time: the process; @ppid: its parent, 0 = do not look for it.
  * @path: out, REC_PATH_MAX bytes.
+ *
+ * Only files owned by the caller's effective user or root count; for root also those of the user that
+ * owns the process, so that nobody can lay a region under another user's program.
  *
  * Return: 0; HOLTER_E_NOT_RECORDED when there is none.
  * Context: as rec_region_create(); reads /dev/shm once and two pages of every region of this user.
@@ -264,7 +269,7 @@ void rec_region_unmap(struct rec_region *region);
 int rec_region_reserve(struct rec_region *region, uint64_t from, uint64_t to);
 
 /**
- * rec_region_ensure() - reserves a section's first bytes up to `need`, in steps of 64 KiB.
+ * rec_region_ensure() - reserves a section's first bytes up to `need`, in steps of 16 to 64 KiB.
  * @section: offset of the section, @limit its size, @ready the watermark in the header.
  *
  * Return: 0, HOLTER_E_NOSPACE, HOLTER_E_LIMIT when need > limit.

@@ -1,0 +1,211 @@
+/*
+ * Finds the region in which a process stands (region.h), and when a process started.
+ *
+ * In: pids; /proc and the files /dev/shm/holter-*. Out: the path of a region. The files are only
+ * read (pread, never mapped), since anybody may have laid them there. Never here: opening a region.
+ */
+#include "recorder/region/region.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "recorder/region/path.h"
+#include "recorder/region/tables.h"
+#include "recorder/sys/raw.h"
+
+#define FIND_FOLDER "/dev/shm/"
+#define FIND_PREFIX "holter-"
+#define FIND_FILES_MAX 4096 /* looked at; a folder full of decoys ends here */
+#define STAT_PPID 4
+#define STAT_START_TIME 22
+#define PID_BATCH 128u
+#define PROC_PATH_BYTES 32u
+
+/* What is looked for. A start time of 0 was not to be had and matches any. */
+struct wanted {
+	uint32_t pid, ppid;
+	uint64_t start_time, parent_start_time;
+	uint32_t me, owner; /* users whose files count, root's besides */
+};
+
+/* As the kernel writes it (getdents64). */
+struct folder_entry {
+	uint64_t inode;
+	int64_t offset;
+	uint16_t bytes;
+	uint8_t type;
+	char name[];
+};
+
+static void proc_path(char *path, uint32_t pid, const char *file)
+{
+	const char *end = path + PROC_PATH_BYTES;
+	char *at = path_word(path, end, "/proc/");
+
+	at = path_number(at, end, pid, 10);
+	path_word(at, end, file);
+}
+
+int rec_region_start_time(uint32_t pid, uint64_t *start_time, uint32_t *ppid)
+{
+	char buffer[512];
+	char path[PROC_PATH_BYTES];
+	uint64_t number = 0;
+	uint32_t parent = 0;
+	const char *at;
+	int field = 2;
+
+	proc_path(path, pid, "/stat");
+	if (raw_read_file(path, buffer, sizeof(buffer)) <= 0)
+		return HOLTER_E_NO_PROCESS;
+	/* The second field is a name in brackets that may itself contain brackets and blanks. */
+	at = strrchr(buffer, ')');
+	if (!at)
+		return HOLTER_E_NO_PROCESS;
+	for (; *at != 0 && field < STAT_START_TIME; at++) {
+		if (*at == ' ') {
+			field++;
+			number = 0;
+		} else if (field == STAT_PPID && *at >= '0' && *at <= '9') {
+			number = number * 10 + (uint64_t)(*at - '0');
+			parent = (uint32_t)number;
+		}
+	}
+	number = 0;
+	for (; *at >= '0' && *at <= '9'; at++)
+		number = number * 10 + (uint64_t)(*at - '0');
+	if (field != STAT_START_TIME || *at != ' ')
+		return HOLTER_E_NO_PROCESS;
+	*start_time = number;
+	*ppid = parent;
+	return 0;
+}
+
+/* Does the entry of that index, with a matching pid, have the right start time? */
+static int entry_matches(int fd, const struct rec_layout *layout, uint32_t index,
+			 uint64_t start_time)
+{
+	uint64_t at = layout->processes + (uint64_t)index * sizeof(struct rec_process) +
+		      offsetof(struct rec_process, start_time);
+	uint64_t stored;
+
+	if (raw_pread(fd, &stored, sizeof(stored), (int64_t)at) != (long)sizeof(stored))
+		return 0;
+	return start_time == 0 || stored == start_time;
+}
+
+static int file_lists(int fd, const struct rec_layout *layout, const struct wanted *wanted)
+{
+	uint32_t pids[PID_BATCH];
+
+	for (uint32_t first = 0; first < REC_PROCESS_MAX; first += PID_BATCH) {
+		int64_t at = (int64_t)(layout->pids + first * sizeof(uint32_t));
+
+		if (raw_pread(fd, pids, sizeof(pids), at) != (long)sizeof(pids))
+			return 0;
+		for (uint32_t i = 0; i < PID_BATCH; i++) {
+			if (pids[i] == 0)
+				continue;
+			if (pids[i] == wanted->pid &&
+			    entry_matches(fd, layout, first + i, wanted->start_time))
+				return 1;
+			if (pids[i] == wanted->ppid &&
+			    entry_matches(fd, layout, first + i, wanted->parent_start_time))
+				return 1;
+		}
+	}
+	return 0;
+}
+
+/* Is this file a region, of a user that counts, in which the process or its parent stands? */
+static int file_matches(const char *path, const struct wanted *wanted)
+{
+	int fd = raw_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+	uint64_t start[4]; /* magic; version, chunk_max; total_bytes; memory_bytes */
+	struct rec_layout layout;
+	struct stat status;
+	int result = 0;
+
+	if (fd < 0)
+		return 0;
+	if (raw_syscall3(SYS_fstat, fd, (long)&status, 0) == 0 && S_ISREG(status.st_mode) &&
+	    (status.st_uid == 0 || status.st_uid == wanted->me || status.st_uid == wanted->owner) &&
+	    raw_pread(fd, start, sizeof(start), 0) == (long)sizeof(start) &&
+	    start[0] == REC_REGION_MAGIC && (uint32_t)start[1] == REC_REGION_VERSION &&
+	    rec_layout_compute(start[3], &layout) == 0 && start[2] == layout.total &&
+	    (uint64_t)status.st_size == layout.total)
+		result = file_lists(fd, &layout, wanted);
+	raw_close(fd);
+	return result;
+}
+
+/* For root: who owns the process, so that only this user's regions (and root's) count. */
+static uint32_t process_owner(uint32_t pid, uint32_t me)
+{
+	struct stat status;
+	char path[PROC_PATH_BYTES];
+
+	if (me != 0)
+		return me;
+	proc_path(path, pid, "");
+	if (raw_syscall6(SYS_newfstatat, AT_FDCWD, (long)path, (long)&status, 0, 0, 0) != 0)
+		return 0;
+	return status.st_uid;
+}
+
+static int name_path(const char *name, char *path)
+{
+	char *at;
+
+	if (strncmp(name, FIND_PREFIX, strlen(FIND_PREFIX)) != 0)
+		return 0;
+	at = path_word(path, path + REC_PATH_MAX, FIND_FOLDER);
+	at = path_word(at, path + REC_PATH_MAX, name);
+	return at + 1 < path + REC_PATH_MAX;
+}
+
+/* Looks through one filling of the folder buffer. */
+static int folder_scan(const uint8_t *buffer, long count, const struct wanted *wanted, char *path,
+		       int *files)
+{
+	char candidate[REC_PATH_MAX];
+
+	for (long at = 0; at < count;) {
+		const struct folder_entry *entry = (const void *)(buffer + at);
+
+		at += entry->bytes;
+		if (!name_path(entry->name, candidate) || ++*files > FIND_FILES_MAX)
+			continue;
+		if (file_matches(candidate, wanted)) {
+			memcpy(path, candidate, REC_PATH_MAX);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+int rec_region_find(uint32_t pid, uint64_t start_time, uint32_t ppid, char *path)
+{
+	uint64_t buffer[256];
+	struct wanted wanted = { .pid = pid, .ppid = ppid, .start_time = start_time };
+	uint32_t unused;
+	int fd, files = 0, found = 0;
+	long count;
+
+	if (pid == 0)
+		return HOLTER_E_NOT_RECORDED;
+	if (ppid == 0)
+		wanted.ppid = pid;
+	if (ppid == 0 || rec_region_start_time(ppid, &wanted.parent_start_time, &unused) != 0)
+		wanted.parent_start_time = ppid == 0 ? start_time : 0;
+	wanted.me = (uint32_t)raw_syscall3(SYS_geteuid, 0, 0, 0);
+	wanted.owner = process_owner(pid, wanted.me);
+	fd = raw_open(FIND_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return HOLTER_E_NOT_RECORDED;
+	while (!found &&
+	       (count = raw_syscall3(SYS_getdents64, fd, (long)buffer, sizeof(buffer))) > 0)
+		found = folder_scan((const uint8_t *)buffer, count, &wanted, path, &files);
+	raw_close(fd);
+	return found ? 0 : HOLTER_E_NOT_RECORDED;
+}
