@@ -21,14 +21,14 @@ endif
 
 O := build/$(BUILD)
 WARN := -Wall -Wextra -Werror -Wshadow -Wundef -Wvla -Wmissing-prototypes -Wstrict-prototypes
-BASE_CFLAGS := -std=gnu11 -g -I. -I$(O)/gen $(WARN) -fvisibility=hidden -fPIC -D_GNU_SOURCE \
-	-DHOLTER_VERSION='"$(VERSION)"'
+BASE_CFLAGS := -std=gnu11 -g -I. -I$(O)/gen $(WARN) -fvisibility=hidden -fPIC -D_GNU_SOURCE
+VERSION_CFLAGS := -DHOLTER_VERSION='"$(VERSION)"'
 CFLAGS_release := -O2
 CFLAGS_debug := -O0
 CFLAGS_asan := -O1 -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 CFLAGS_tsan := -O1 -fsanitize=thread -fno-omit-frame-pointer
 CFLAGS_cov := -O0 --coverage
-ALL_CFLAGS := $(BASE_CFLAGS) $(CFLAGS_$(BUILD)) $(CFLAGS)
+ALL_CFLAGS := $(BASE_CFLAGS) $(VERSION_CFLAGS) $(CFLAGS_$(BUILD)) $(CFLAGS)
 # The injected object keeps frame pointers, so that the stack walker starts from its own frame
 # (recorder/capture/stackwalk.c); no stack protector, no PLT detours on the hot path.
 SHIM_CFLAGS := -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-stack-protector \
@@ -109,13 +109,13 @@ $(O)/obj/%.o: %.c $(O)/flags
 
 $(O)/libholter_recorder.a: $(recorder_obj)
 	@rm -f $@
-	ar rcs $@ $^
+	ar qcs $@ $^
 $(O)/libholter_tools.a: $(filter-out $(O)/obj/tools/main.o,$(tools_obj))
 	@rm -f $@
-	ar rcs $@ $^
+	ar qcs $@ $^
 $(O)/libholter_reader.a: $(reader_obj)
 	@rm -f $@
-	ar rcs $@ $^
+	ar qcs $@ $^
 $(O)/gen/libholter_reader.map:
 	@mkdir -p $(@D)
 	@echo '{ global: holter_*; local: *; };' > $@
@@ -124,13 +124,9 @@ $(O)/libholter_reader.so: $(reader_obj) $(O)/gen/libholter_reader.map
 		-Wl,--version-script=$(O)/gen/libholter_reader.map -o $@ $(reader_obj) $(READER_LIBS)
 	@ln -sf $(@F) $(O)/libholter_reader.so.$(SOVERSION)
 
-# The interposed names and their version nodes come from preload/hooks.def.
-$(O)/gen/libholter.map: preload/hooks.def preload/hooks_map.awk
-	@mkdir -p $(@D)
-	awk -f preload/hooks_map.awk preload/hooks.def > $@
-$(O)/libholter.so: $(shim_obj) $(O)/gen/libholter.map
+$(O)/libholter.so: $(shim_obj) preload/libholter.map
 	$(CC) $(ALL_CFLAGS) -shared -static-libgcc $(Z_DEFS) -Wl,-z,now -Wl,-z,text -Wl,--exclude-libs,ALL \
-		-Wl,--as-needed -Wl,--version-script=$(O)/gen/libholter.map -o $@ $(shim_obj) -l:liblz4.a
+		-Wl,--as-needed -Wl,--version-script=preload/libholter.map -o $@ $(shim_obj) -l:liblz4.a
 
 $(O)/holter: $(tools_obj) $(O)/libholter_recorder.a $(O)/libholter_reader.a
 	$(CC) $(ALL_CFLAGS) -o $@ $(tools_obj) -Wl,--start-group $(O)/libholter_recorder.a \
@@ -199,7 +195,7 @@ unit: $(unit_bin) ## build the unit tests of this variant
 tests: unit e2e-programs ## build every test program
 
 check-unit: $(unit_bin) ## unit tests
-	@bash tests/unit/run.sh $(unit_bin)
+	@bash tests/unit/unit_run.sh $(unit_bin)
 check-asan: ## unit tests with AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory BUILD=asan check-unit
 # Tests of what several threads do at once.
@@ -212,11 +208,11 @@ check-tsan: ## unit tests of the concurrent parts with ThreadSanitizer
 FUZZ_SECONDS ?= $(if $(HOLTER_LONG),600,20)
 $(O)/fuzz/%: tests/fuzz/%.c $(wildcard recorder/*/*.[ch] reader/*.[ch] reader/analysis/*.[ch])
 	@mkdir -p $(@D)
-	$(CLANG) $(BASE_CFLAGS) -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+	$(CLANG) $(BASE_CFLAGS) $(VERSION_CFLAGS) -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 		-o $@ $< $(filter-out recorder/capture/%,$(RECORDER_SRC)) $(READER_ONLY_SRC) $(READER_LIBS)
 fuzz: $(fuzz_bin) ## build the fuzzers
 check-fuzz: $(fuzz_bin) ## each fuzzer for 20 s
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) JOBS=$(JOBS) bash tests/fuzz/run.sh $(fuzz_bin)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) JOBS=$(JOBS) bash tests/fuzz/fuzz_run.sh $(fuzz_bin)
 
 # Programs of the end-to-end tests: source and flags of each stand in its line of cases.txt.
 $(O)/gen/e2e.mk: tests/e2e/cases.txt tests/e2e/cases.awk
@@ -242,16 +238,16 @@ C_FILES := $(wildcard $(addsuffix /*.[ch],preload recorder recorder/* reader rea
 check-format: ## clang-format
 	@CLANG_FORMAT=$(CLANG_FORMAT) bash tests/arch/format.sh $(C_FILES)
 check-arch: all ## layers, symbol prefixes, exports
-	@O=$(O) CC='$(CC)' bash tests/arch/arch.sh
+	@O=$(O) CC='$(CC)' $(PYTHON) tests/arch/arch.py
 check-size: ## lengths of functions, files, headers
 	@$(PYTHON) tests/arch/size.py
 check-docs: all ## every function, setting, event and command is described
 	@O=$(O) $(PYTHON) tests/arch/docs.py
 check-warnings: ## clang's view of every file, with the same warnings
-	@CLANG=$(CLANG) JOBS=$(JOBS) FLAGS="$(subst ",\",$(BASE_CFLAGS))" bash tests/arch/warnings.sh \
+	@CLANG=$(CLANG) JOBS=$(JOBS) FLAGS='$(BASE_CFLAGS)' bash tests/arch/warnings.sh \
 		$(filter %.c,$(C_FILES))
 lint: ## clang-tidy, cppcheck, shellcheck
-	@CLANG_TIDY=$(CLANG_TIDY) JOBS=$(JOBS) FLAGS="$(subst ",\",$(BASE_CFLAGS))" bash tests/arch/lint.sh \
+	@CLANG_TIDY=$(CLANG_TIDY) JOBS=$(JOBS) FLAGS='$(BASE_CFLAGS)' bash tests/arch/lint.sh \
 		$(RECORDER_SRC) $(filter %.c,$(PRELOAD_SRC)) $(READER_ONLY_SRC) $(TOOLS_SRC)
 
 # --- demonstration, measurements -----------------------------------------------------------------
@@ -265,7 +261,7 @@ $(O)/bench/%: tests/bench/%.c $(O)/libholter_recorder.a $(O)/libholter_reader.a 
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(TEST_LIBS) $(shell sed -n 's|^ \* link: *||p' $<)
 bench: all $(bench_bin) ## measure the recorder's cost beside its peers
-	@O=$(O) PYTHON=$(PYTHON) bash tests/bench/run.sh
+	@O=$(O) PYTHON=$(PYTHON) bash tests/bench/bench_run.sh
 
 coverage: ## line coverage of the unit tests, worst files first
 	@$(MAKE) --no-print-directory BUILD=cov check-unit

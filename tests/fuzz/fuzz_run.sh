@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs each fuzzer for a bounded time, two at once.
 #
-#   FUZZ_SECONDS=20 JOBS=2 tests/fuzz/run.sh PROGRAM...
+#   FUZZ_SECONDS=20 JOBS=2 tests/fuzz/fuzz_run.sh PROGRAM...
 #
 # Seeds: tests/fuzz/seeds/<fuzzer>, tests/golden for readers. What is found stays in build/fuzz. Out:
 # the finding, then `N passed, N failed, N skipped`.

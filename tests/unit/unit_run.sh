@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs unit tests, programs of libcheck, and adds up their checks.
 #
-#   tests/unit/run.sh PROGRAM...
+#   tests/unit/unit_run.sh PROGRAM...
 #
 # In: programs whose output has lines `100%: Checks: N, Failures: N, Errors: N`, one per suite; a test
 # may print `SKIP name: reason` lines. Out: failures, then `N passed, N failed, N skipped`.
