@@ -24,6 +24,7 @@ struct rec_region rec_family;
 struct rec_thread rec_thread_none __attribute__((aligned(CACHE_LINE)));
 struct rec_thread rec_thread_mute __attribute__((aligned(CACHE_LINE)));
 void (*rec_thread_attached)(struct rec_thread *thread);
+void (*rec_thread_chunk_taken)(void);
 static struct rec_own own_unmapped; /* until there is a page of its own */
 static struct rec_own *own = &own_unmapped;
 static uint32_t inherited_space; /* survives fork, so that a child learns it */
@@ -283,11 +284,16 @@ struct rec_thread *rec_thread_attach(void)
 void rec_thread_append_slow(struct rec_thread *thread, uint32_t type, uint32_t flags,
 			    uint64_t ticks, const void *body, uint32_t bytes)
 {
+	uint32_t before;
+
 	if (thread->tid == 0)
 		thread = rec_thread_attach();
 	if (thread == &rec_thread_mute)
 		return;
+	before = thread->writer.chunk;
 	rec_append_slow(&thread->writer, &thread->cold, type, flags, ticks, body, bytes);
+	if (before != REC_CHUNK_NONE && before != thread->writer.chunk && rec_thread_chunk_taken)
+		rec_thread_chunk_taken();
 }
 
 void rec_thread_detach(void)

@@ -84,6 +84,9 @@ void rec_thread_detach(void);
 /* Called in a thread that has just been attached: preload.c arms its key destructor. May be NULL. */
 extern void (*rec_thread_attached)(struct rec_thread *thread) __attribute__((visibility("hidden")));
 
+/* Called in a thread that has changed its chunk (slow path): preload.c starts a leader. May be NULL. */
+extern void (*rec_thread_chunk_taken)(void) __attribute__((visibility("hidden")));
+
 /* The thread was renamed (pthread_setname_np, prctl): its chunk and entry follow. */
 void rec_thread_rename(const char *name);
 

@@ -1,0 +1,189 @@
+/*
+ * Signals: the trigger, the fatal ones, and what the program sees of both.
+ *
+ * In: sigaction and signal called by the program; our signals. Out: dumps asked for, FatalSignal
+ * events. The program's own handlers win; where it left the default ours stand, and it is shown the
+ * default. Never here: anything in a handler that is not async-signal-safe, or needs more than a
+ * little stack.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+
+#include "preload/preload.h"
+#include "preload/real.h"
+#include "recorder/capture/capture.h"
+#include "recorder/engine/config.h"
+#include "recorder/sys/raw.h"
+
+#define SIGNALS 65
+
+/* What the program believes about a signal that we handle. */
+struct view {
+	struct sigaction program;
+	uint8_t is_ours; /* our handler is installed */
+	uint8_t is_managed;
+};
+
+/* Changed by sigaction calls of the program, which two threads do not make at once for one signal.
+ */
+static struct view views[SIGNALS];
+static int trigger_number;
+
+static const int fatal_numbers[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS };
+
+/* Under 200 bytes of stack, unless it has to start a leader, which runs on a stack of its own. */
+static void on_trigger(int number, siginfo_t *info, void *context)
+{
+	struct rec_trigger *trigger;
+	int saved = errno;
+
+	(void)number;
+	(void)info;
+	(void)context;
+	if (!rec_family.base)
+		return;
+	trigger = &rec_family.header->trigger;
+	__atomic_store_n(&trigger->signal_pid, rec_process_own()->pid, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&trigger->signals, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&trigger->word, 1, __ATOMIC_RELEASE);
+	raw_futex(&trigger->word, FUTEX_WAKE, 1, NULL);
+	if (!pre_leader_alive())
+		pre_leader_start();
+	errno = saved;
+}
+
+static void emit_fatal(int number, const siginfo_t *info)
+{
+	struct rec_thread *thread = rec_thread_self();
+	struct rec_process *process;
+
+	if (!rec_gate(EV_GATE_SIGNAL) || !rec_enabled(EV_FatalSignal))
+		return;
+	if (thread->tid == 0)
+		thread = rec_thread_attach();
+	if (thread == &rec_thread_mute)
+		return;
+	process = rec_process_at(&rec_family, thread->process);
+	if (process)
+		__atomic_fetch_or(&process->flags, REC_PROCESS_FATAL, __ATOMIC_RELAXED);
+	struct ev_FatalSignal event = {
+		.stack = rec_stack(thread, EV_FatalSignal),
+		.signal = (uint32_t)number,
+		.code = (uint32_t)info->si_code,
+		.address = info->si_code > 0 ? (uint64_t)(uintptr_t)info->si_addr : 0,
+		.process = rec_process_own()->pid,
+	};
+
+	rec_emit_FatalSignal(thread, rec_clock_now(), &event);
+}
+
+/*
+ * Records the signal, puts the default back and lets it happen again: a fault repeats by itself
+ * when the handler returns, so the core shows the program as it was; what was sent is sent again.
+ */
+static void on_fatal(int number, siginfo_t *info, void *context)
+{
+	struct sigaction usual = { .sa_handler = SIG_DFL };
+	int saved = errno;
+
+	(void)context;
+	pre_real.sigaction(number, &usual, NULL);
+	views[number].is_ours = 0;
+	emit_fatal(number, info);
+	if (info->si_code <= 0)
+		raw_tgkill(raw_getpid(), raw_gettid(), number);
+	errno = saved;
+}
+
+/* False: the kernel refused, the program's disposition stands. */
+static bool install(int number)
+{
+	struct sigaction ours = { 0 };
+
+	ours.sa_sigaction = number == trigger_number ? on_trigger : on_fatal;
+	ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+	return pre_real.sigaction(number, &ours, NULL) == 0;
+}
+
+/* Takes over a signal whose disposition is the default. */
+static void manage(int number)
+{
+	struct sigaction now;
+
+	if (pre_real.sigaction(number, NULL, &now) != 0 || (now.sa_flags & SA_SIGINFO) ||
+	    now.sa_handler != SIG_DFL)
+		return;
+	views[number].program = now;
+	views[number].is_managed = 1;
+	views[number].is_ours = install(number);
+}
+
+void pre_signal_begin(int trigger)
+{
+	trigger_number = trigger > 0 && trigger < SIGNALS ? trigger : 0;
+	for (size_t i = 0; i < ARRAY_LEN(fatal_numbers); i++)
+		if (fatal_numbers[i] != trigger_number && rec_enabled(EV_FatalSignal))
+			manage(fatal_numbers[i]);
+	if (trigger_number)
+		manage(trigger_number);
+}
+
+static void note_taken(int number)
+{
+	struct rec_process *process;
+
+	if (number != trigger_number || !rec_family.base)
+		return;
+	process = rec_process_at(&rec_family, rec_process_own()->process);
+	if (process)
+		__atomic_fetch_or(&process->coverage, REC_COVERAGE_SIGNAL_TAKEN, __ATOMIC_RELAXED);
+}
+
+/* sigaction for a signal that we handle as long as the program leaves the default. */
+static int managed_sigaction(int number, const struct sigaction *new, struct sigaction *old)
+{
+	struct view *view = &views[number];
+	struct sigaction before = view->program;
+	struct sigaction now;
+
+	/* By a raw system call, or by us after a fatal signal, it may have changed behind our back.
+	 */
+	if (!view->is_ours && pre_real.sigaction(number, NULL, &now) == 0)
+		before = now;
+	if (new) {
+		bool is_default = !(new->sa_flags &SA_SIGINFO) && new->sa_handler == SIG_DFL;
+		struct sigaction wanted = *new;
+
+		if (!is_default && pre_real.sigaction(number, new, NULL) != 0)
+			return -1;
+		view->program = wanted;
+		view->is_ours = is_default && install(number);
+		if (!is_default)
+			note_taken(number);
+	}
+	if (old)
+		*old = before;
+	return 0;
+}
+
+PRE_HOOK int sigaction(int number, const struct sigaction *new, struct sigaction *old)
+{
+	if (number <= 0 || number >= SIGNALS || !views[number].is_managed)
+		return pre_real.sigaction(number, new, old);
+	return managed_sigaction(number, new, old);
+}
+
+PRE_HOOK sighandler_t signal(int number, sighandler_t handler)
+{
+	struct sigaction new = { 0 }, old;
+
+	if (number <= 0 || number >= SIGNALS || !views[number].is_managed || handler == SIG_ERR)
+		return pre_real.signal(number, handler);
+	/* As libc's signal(): BSD semantics. siginterrupt() for these signals is not looked at. */
+	new.sa_handler = handler;
+	new.sa_flags = SA_RESTART;
+	sigaddset(&new.sa_mask, number);
+	if (managed_sigaction(number, &new, &old) != 0)
+		return SIG_ERR;
+	return old.sa_handler;
+}
