@@ -94,6 +94,7 @@ extern const struct rec_config_key_info rec_config_keys[REC_CONFIG_KEY_COUNT];
 /* How rec_config_parse() takes a text. */
 #define REC_CONFIG_STRICT 1u /* stop at the first wrong item; else leave it out and go on */
 #define REC_CONFIG_LIVE 2u   /* a running program: keys that are fixed are wrong (HOLTER_E_FIXED) */
+#define REC_CONFIG_NO_FILES 4u /* never open a file: the text comes from a region */
 
 /**
  * rec_config_defaults() - the configuration when nothing is said.
