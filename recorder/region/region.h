@@ -114,12 +114,13 @@ struct rec_ring_control {
 	uint64_t filled;         /* chunks handed over full, for ever */
 };
 
-/* Depot control, see depot.h. */
+/* Depot control, see depot.h. Turning a generation takes no lock: anybody finishes it. */
 struct rec_depot_control {
 	uint32_t generation;     /* current, 1..; half = generation & 1 */
-	uint32_t turning;        /* tid that turns the generation now; 0 = none */
+	uint32_t turns;          /* generations dropped so far */
 	struct {
-		uint64_t used __attribute__((aligned(CACHE_LINE))); /* bytes handed out */
+		/* generation 32 | bytes handed out 32, index included; so no late hand-out is taken for new */
+		uint64_t used __attribute__((aligned(CACHE_LINE)));
 		uint64_t ready;  /* bytes whose pages are reserved */
 		uint32_t index_ready;
 		uint32_t entries;
@@ -164,6 +165,10 @@ struct rec_header {
 	struct rec_depot_control depot;
 	uint32_t process_count __attribute__((aligned(CACHE_LINE))); /* entries ever used */
 	uint32_t thread_count;
+	uint32_t process_hand;   /* where the search for an entry to use again goes on */
+	uint32_t thread_hand;
+	uint32_t module_hand;
+	uint32_t space_count;    /* address spaces ever seen */
 	uint32_t module_count;
 	uint32_t user_type_count;
 	uint64_t names_used;
@@ -171,7 +176,7 @@ struct rec_header {
 	uint64_t processes_ready;
 	uint64_t modules_ready;
 	uint64_t names_ready;
-	uint64_t live_ready;
+	uint64_t live_ready;     /* a bit for each 1/64 of that section */
 	uint64_t slots_ready;
 	uint64_t user_types_ready;
 	uint32_t accumulated_threads;
@@ -187,6 +192,7 @@ struct rec_layout {
 		user_types, live, slots, depot, chunks, total;
 	uint64_t depot_half; /* bytes of one generation, index included */
 	uint32_t chunk_max;
+	uint32_t depot_slots; /* of the index of one generation, a power of two */
 };
 
 /* A mapped region as one process sees it; the caller's memory. Plain pointers into the mapping. */
@@ -217,7 +223,7 @@ int rec_layout_compute(uint64_t memory_bytes, struct rec_layout *layout);
  * @root_pid: first process of the family, named in the file's name: /dev/shm/holter-PID-STARTTIME.
  * @root_start_time: stat field 22 of that pid.
  *
- * Reserves the first pages and 32 chunks (256 KiB); keeps no descriptor. The header's clock, ring and
+ * Reserves the first pages and 8 chunks (64 KiB); keeps no descriptor. The header's clock, ring and
  * depot control are ready; settings are all zero, so nothing is recorded yet.
  *
  * Return: 0; HOLTER_E_NOSPACE, HOLTER_E_SYSTEM: nothing left behind.

@@ -14,7 +14,7 @@
 
 #define NS_PER_SECOND 1000000000ull
 #define CLOCK_TRIES 5		   /* readings, of which the least disturbed one counts */
-#define CLOCK_SPAN_NS 100000ull	   /* of the first measurement: good for about 200 ppm */
+#define CLOCK_SPAN_NS 50000ull	   /* of the first measurement: good for about 400 ppm */
 #define CLOCK_REFINE_NS 1000000ull /* a shorter span would not be better than the first one */
 #define CLOCK_HZ_MIN 1000000ull
 #define CLOCK_HZ_MAX 18000000000ull /* above, rest * 10^9 would overflow in span_ns() */

@@ -37,7 +37,7 @@ static inline uint64_t rec_clock_now(void)
  * @clock: out.
  *
  * The TSC is used when the CPU says it is invariant and the kernel uses it as its clock source; its
- * frequency is measured for 100 us, which is good for about 200 ppm; rec_clock_refine() improves it
+ * frequency is measured for 50 us, which is good for about 400 ppm; rec_clock_refine() improves it
  * later. (CPUID would tell it on some machines, but traps in virtual ones: 8 us a leaf.)
  *
  * Return: nothing. Context: any thread; async-signal-safe.
