@@ -105,23 +105,29 @@ struct rec_live {
  */
 uint32_t rec_process_join(struct rec_region *region, uint32_t pid, uint64_t start_time,
 			  uint32_t ppid, uint32_t space);
+/* The process is gone: its entry and those of its threads end, and may be used again. Once counts. */
+void rec_process_leave(struct rec_region *region, uint32_t index, uint64_t now);
+/* NULL where the table does not reach that far (yet); so all rec_*_at(). */
 struct rec_process *rec_process_at(const struct rec_region *region, uint32_t index);
 /* Index of a live pid with this start time (0 = any), REC_NONE. */
 uint32_t rec_process_find(const struct rec_region *region, uint32_t pid, uint64_t start_time);
 
 /**
- * rec_thread_join() - claims an entry for a thread; entries of ended threads are used again, oldest
- * first. rec_thread_leave() marks the end; the entry's losses are added to the header's totals.
+ * rec_thread_join() - claims an entry for a thread; entries of ended threads are used again, in the
+ * order they were claimed. rec_thread_leave() marks the end; the entry's losses are added to the
+ * header's totals. rec_thread_leave_all() does so for all threads of a process.
  * Return: index, REC_NONE when full. Context: as rec_process_join().
  */
 uint32_t rec_thread_join(struct rec_region *region, uint32_t pid, uint32_t tid, uint32_t process,
 			 uint64_t now, const char *name);
 void rec_thread_leave(struct rec_region *region, uint32_t index, uint64_t now);
+void rec_thread_leave_all(struct rec_region *region, uint32_t process, uint64_t now);
 struct rec_thread_entry *rec_thread_at(const struct rec_region *region, uint32_t index);
 
 /**
- * rec_names_add() - stores bytes for the life of the region (module paths, arguments).
- * Return: id > 0; 0 when full. Equal strings of up to 4 KiB are found again. Context: as above.
+ * rec_names_add() - stores bytes for the life of the region (module paths, arguments). The last
+ * quarter of the pool is kept for strings of up to 1 KiB.
+ * Return: id > 0; 0 when full. Equal strings are found again. Context: as above.
  */
 uint32_t rec_names_add(struct rec_region *region, const void *bytes, uint32_t length);
 /* Copies at most size - 1 bytes and a NUL; returns the whole length, or HOLTER_E_CORRUPT. */
@@ -129,7 +135,7 @@ int rec_names_read(const struct rec_region *region, uint32_t id, char *buffer, u
 
 /**
  * rec_module_add() - enters a loaded object; an equal live entry (space, base, path) is found again.
- * rec_module_unload() - marks those of `space` that begin at `base` as gone.
+ * rec_module_unload() - marks those of `space` that begin at `base` (0 = all) as gone.
  * Return: index, REC_NONE. Context: as above.
  */
 uint32_t rec_module_add(struct rec_region *region, const struct rec_module *module);
@@ -137,13 +143,16 @@ void rec_module_unload(struct rec_region *region, uint32_t space, uint64_t base,
 const struct rec_module *rec_module_at(const struct rec_region *region, uint32_t index);
 
 /**
- * rec_live_add() / rec_live_remove() - a sampled allocation begins, ends.
+ * rec_live_add() / rec_live_remove() - a sampled allocation begins, ends; the process's live_samples
+ * and live_bytes follow. An address added again replaces its older entry. rec_live_forget() drops all
+ * of a process, whose address space is gone.
  * Return: 1 done; 0 full, or not found. Context: any thread; lock-free; async-signal-safe.
  */
 int rec_live_add(struct rec_region *region, uint32_t process, uint64_t address, uint64_t size,
 		 uint64_t weight, uint32_t stack, uint32_t tid, uint64_t now);
 int rec_live_remove(struct rec_region *region, uint32_t process, uint64_t address,
 		    struct rec_live *removed);
+void rec_live_forget(struct rec_region *region, uint32_t process);
 /* A verified copy of entry `index` (< REC_LIVE_MAX): 1 alive, 0 not. */
 int rec_live_read(const struct rec_region *region, uint32_t index, struct rec_live *copy);
 
