@@ -51,7 +51,7 @@ static bool is_identifier(const char *text, bool dots)
 	return !at_start;
 }
 
-static bool is_valid(const struct holter_type *type)
+static bool is_valid(const struct holter_event_type *type)
 {
 	if (!is_identifier(type->name, true) || strlen(type->name) >= 64 ||
 	    type->field_count == 0 || type->field_count > HOLTER_FIELDS_MAX)
@@ -64,7 +64,7 @@ static bool is_valid(const struct holter_type *type)
 	return true;
 }
 
-static uint32_t register_type(struct holter_type *type)
+static uint32_t register_type(struct holter_event_type *type)
 {
 	struct rec_user_type row;
 	uint32_t index = REC_NONE;
@@ -101,7 +101,7 @@ static bool is_enabled(uint32_t id)
 	return setting->threshold_ticks != UINT64_MAX;
 }
 
-PRE_HOOK uint64_t holter_api_begin(struct holter_type *type)
+PRE_HOOK uint64_t holter_api_begin(struct holter_event_type *type)
 {
 	uint32_t id;
 
@@ -118,7 +118,7 @@ PRE_HOOK uint64_t holter_api_now(void)
 	return rec_clock_now();
 }
 
-PRE_HOOK int holter_api_wanted(const struct holter_type *type, uint64_t start, uint64_t end)
+PRE_HOOK int holter_api_wanted(const struct holter_event_type *type, uint64_t start, uint64_t end)
 {
 	uint32_t id = __atomic_load_n(&type->id, __ATOMIC_ACQUIRE);
 
@@ -128,7 +128,7 @@ PRE_HOOK int holter_api_wanted(const struct holter_type *type, uint64_t start, u
 
 /* One value into the record; returns the offset behind it. */
 static uint32_t put_value(struct rec_thread *thread, uint8_t *body, uint32_t at,
-			  enum holter_kind kind, union holter_value value)
+			  enum holter_event_kind kind, union holter_event_value value)
 {
 	uint32_t half = 0;
 	float ratio;
@@ -154,8 +154,8 @@ static uint32_t put_value(struct rec_thread *thread, uint8_t *body, uint32_t at,
 	return at + 4;
 }
 
-PRE_HOOK void holter_api_commit(struct holter_type *type, uint64_t start, uint64_t end,
-				const union holter_value *values)
+PRE_HOOK void holter_api_commit(struct holter_event_type *type, uint64_t start, uint64_t end,
+				const union holter_event_value *values)
 {
 	uint64_t body[2 + HOLTER_FIELDS_MAX] = { 0 };
 	struct rec_thread *thread = rec_thread_self();

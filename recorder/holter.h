@@ -5,20 +5,20 @@
  * Every function is a weak reference that libholter.so fulfils when it is preloaded; without it
  *each call is one test and does nothing. C11 and C++.
  *
- *	static const struct holter_field order_fields[] = {
+ *	static const struct holter_event_field order_fields[] = {
  *		{ "customer", "Customer", HOLTER_STRING },
  *		{ "amount", "Amount", HOLTER_LONG },
  *		{ "payload", "Payload", HOLTER_BYTES },
  *	};
- *	static struct holter_type order = HOLTER_TYPE("shop.Order", "Order", "Shop / Orders",
- *						      HOLTER_DURATION | HOLTER_STACK, order_fields);
+ *	static struct holter_event_type order = HOLTER_EVENT_TYPE("shop.Order", "Order", "Shop /
+ *Orders", HOLTER_DURATION | HOLTER_STACK, order_fields);
  *
  *	struct holter_span span = holter_begin(&order);
  *	... work ...
  *	holter_end(&span);
  *	if (holter_should_commit(&order, &span)) {
- *		union holter_value values[] = { { .text = name }, { .integer = 42 }, { .integer = 512
- *} }; holter_commit(&order, &span, values);
+ *		union holter_event_value values[] = { { .text = name }, { .integer = 42 }, { .integer
+ *= 512 } }; holter_commit(&order, &span, values);
  *	}
  */
 #ifndef HOLTER_H
@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 /* What a field is; the unit is shown by every JFR reader. */
-enum holter_kind {
+enum holter_event_kind {
 	HOLTER_LONG = 0,    /* integer: a signed number */
 	HOLTER_BOOLEAN = 1, /* integer: 0 or not */
 	HOLTER_DOUBLE = 2,  /* real */
@@ -52,30 +52,30 @@ enum holter_kind {
 
 #define HOLTER_FIELDS_MAX 16
 
-struct holter_field {
+struct holter_event_field {
 	const char *name;  /* a Java identifier: letters, digits, '_' */
 	const char *label; /* for people */
-	enum holter_kind kind;
+	enum holter_event_kind kind;
 };
 
-union holter_value {
+union holter_event_value {
 	int64_t integer;
 	double real;
 	const char *text;
 };
 
-/* An event type; static, made by HOLTER_TYPE. */
-struct holter_type {
+/* An event type; static, made by HOLTER_EVENT_TYPE. */
+struct holter_event_type {
 	const char *name; /* "package.Name": Java identifiers and dots */
 	const char *label;
 	const char *category;	 /* "A / B" is a path */
 	const char *description; /* may be NULL */
 	uint32_t flags;
 	uint32_t field_count;
-	const struct holter_field *fields;
+	const struct holter_event_field *fields;
 	uint32_t id; /* the recorder's own */
 };
-#define HOLTER_TYPE(name, label, category, flags, fields)                                          \
+#define HOLTER_EVENT_TYPE(name, label, category, flags, fields)                                    \
 	{                                                                                          \
 		name, label, category, 0, flags, sizeof(fields) / sizeof((fields)[0]), fields, 0   \
 	}
@@ -87,12 +87,12 @@ struct holter_span {
 };
 
 /* The recorder's side; use the functions below. */
-uint64_t holter_api_begin(struct holter_type *type) __attribute__((weak));
+uint64_t holter_api_begin(struct holter_event_type *type) __attribute__((weak));
 uint64_t holter_api_now(void) __attribute__((weak));
-int holter_api_wanted(const struct holter_type *type, uint64_t start, uint64_t end)
+int holter_api_wanted(const struct holter_event_type *type, uint64_t start, uint64_t end)
 	__attribute__((weak));
-void holter_api_commit(struct holter_type *type, uint64_t start, uint64_t end,
-		       const union holter_value *values) __attribute__((weak));
+void holter_api_commit(struct holter_event_type *type, uint64_t start, uint64_t end,
+		       const union holter_event_value *values) __attribute__((weak));
 
 /**
  * holter_begin() - marks the begin of an event.
@@ -102,7 +102,7 @@ void holter_api_commit(struct holter_type *type, uint64_t start, uint64_t end,
  * not recorded (no recorder, or switched off). Context: any thread, also signal handlers; never
  * blocks.
  */
-static inline struct holter_span holter_begin(struct holter_type *type)
+static inline struct holter_span holter_begin(struct holter_event_type *type)
 {
 	struct holter_span span = { 0, 0 };
 
@@ -128,7 +128,7 @@ static inline void holter_end(struct holter_span *span)
  *
  * Return: 1 or 0. Context: as holter_begin().
  */
-static inline int holter_should_commit(const struct holter_type *type,
+static inline int holter_should_commit(const struct holter_event_type *type,
 				       const struct holter_span *span)
 {
 	return span->start != 0 && holter_api_wanted(type, span->start, span->end);
@@ -142,8 +142,8 @@ static inline int holter_should_commit(const struct holter_type *type,
  * Return: nothing; an event under its threshold is left out, one without room is counted as lost.
  * Context: as holter_begin().
  */
-static inline void holter_commit(struct holter_type *type, struct holter_span *span,
-				 const union holter_value *values)
+static inline void holter_commit(struct holter_event_type *type, struct holter_span *span,
+				 const union holter_event_value *values)
 {
 	if (!span->start)
 		return;
@@ -157,7 +157,8 @@ static inline void holter_commit(struct holter_type *type, struct holter_span *s
  *
  * Return: nothing. Context: as holter_begin().
  */
-static inline void holter_emit(struct holter_type *type, const union holter_value *values)
+static inline void holter_emit(struct holter_event_type *type,
+			       const union holter_event_value *values)
 {
 	struct holter_span span = holter_begin(type);
 
