@@ -90,7 +90,7 @@ say '6. the end of it, from the file written after kill -9'
 	"$second" | "$PYTHON" tests/e2e/demo_view.py || fail 'the second file could not be read'
 
 say 'files'
-ls -l "$first" "$second" | awk '{ print $5, $NF }'
+stat -c '%s bytes  %n' "$first" "$second"
 echo 'read them with'
 echo "  $holter print --events SocketRead $first"
 echo "  lz4 -d $first x.jfr && jfr print --events jdk.FileForce x.jfr      (or open it in JDK Mission Control)"

@@ -209,6 +209,7 @@ run_case()
 	local arguments=()
 
 	IFS=, read -ra arguments <<<"$(option args)"
+	[ -z "$(option env)" ] || export "${options##*env=}"
 	rm -rf "$dir"
 	mkdir -p "$dir/out"
 	: >"$dir/verdict"
