@@ -165,19 +165,65 @@ static uint8_t *file_create(char *path, uint32_t pid, uint64_t start_time, uint6
 	return base;
 }
 
+/* Kernels before 5.14: the file is opened by its name for a moment. */
+static int reserve_by_file(const char *name, uint64_t from, uint64_t to)
+{
+	char path[REC_PATH_MAX];
+	long result;
+	int fd;
+
+	memcpy(path, name, sizeof(path));
+	path[sizeof(path) - 1] = 0;
+	/* Anonymous memory is accounted by the kernel when it is touched: nothing to reserve. */
+	if (path[0] == 0)
+		return 0;
+	fd = region_open_fd(path, O_RDWR | O_NONBLOCK, 0);
+	if (fd < 0)
+		return HOLTER_E_NOSPACE;
+	do
+		result = raw_syscall6(SYS_fallocate, fd, 0, (long)from, (long)(to - from), 0, 0);
+	while (result == -E_INTR);
+	raw_close(fd);
+	return result == 0 ? 0 : HOLTER_E_NOSPACE;
+}
+
+/* @path: REC_PATH_MAX bytes; the header's, except while the header itself is being reserved. */
+static int reserve(struct rec_region *region, const char *path, uint64_t from, uint64_t to)
+{
+	int result, tries = POPULATE_TRIES;
+
+	from = align_down(from, PAGE_BYTES);
+	to = align_up(min_u64(to, region->layout.total), PAGE_BYTES);
+	if (from >= to)
+		return 0;
+	if (!region->writable)
+		return HOLTER_E_NOSPACE;
+	do
+		result = raw_madvise(region->base + from, to - from, ADVICE_POPULATE_WRITE);
+	while ((result == -E_INTR || result == -E_AGAIN) && --tries > 0);
+	if (result == -E_INVAL)
+		return reserve_by_file(path, from, to);
+	return result == 0 ? 0 : HOLTER_E_NOSPACE;
+}
+
+int rec_region_reserve(struct rec_region *region, uint64_t from, uint64_t to)
+{
+	return reserve(region, region->header->path, from, to);
+}
+
 /* Reserves what every program needs at once: the first pages, the slots, some chunks. */
-static int region_reserve_first(struct rec_region *region)
+static int region_reserve_first(struct rec_region *region, const char *path)
 {
 	const struct rec_layout *l = &region->layout;
 	uint64_t slots = (uint64_t)l->chunk_max * sizeof(uint32_t);
 	int error;
 
-	error = rec_region_reserve(region, 0, l->processes);
+	error = reserve(region, path, 0, l->processes);
 	if (error == 0)
-		error = rec_region_reserve(region, l->slots, l->slots + slots);
+		error = reserve(region, path, l->slots, l->slots + slots);
 	if (error == 0)
-		error = rec_region_reserve(region, l->chunks,
-					   l->chunks + FIRST_CHUNKS * REC_CHUNK_BYTES);
+		error = reserve(region, path, l->chunks,
+				l->chunks + FIRST_CHUNKS * REC_CHUNK_BYTES);
 	return error;
 }
 
@@ -214,7 +260,7 @@ int rec_region_create(struct rec_region *region, uint64_t memory_bytes, uint32_t
 		return error;
 	rec_clock_begin(&clock);
 	region_set(&new, file_create(path, root_pid, root_start_time, layout.total), &layout, 1);
-	if (new.base && region_reserve_first(&new) != 0) {
+	if (new.base && region_reserve_first(&new, path) != 0) {
 		rec_region_unmap(&new);
 		raw_syscall3(SYS_unlink, (long)path, 0, 0);
 	}
@@ -224,7 +270,7 @@ int rec_region_create(struct rec_region *region, uint64_t memory_bytes, uint32_t
 		region_set(&new, region_map(-1, layout.total, 1), &layout, 1);
 		if (!new.base)
 			return HOLTER_E_SYSTEM;
-		error = region_reserve_first(&new);
+		error = region_reserve_first(&new, path);
 	}
 	if (error != 0) {
 		rec_region_unmap(&new);
@@ -306,46 +352,6 @@ void rec_region_unmap(struct rec_region *region)
 	region->header = NULL;
 	region->settings = NULL;
 	region->text = NULL;
-}
-
-/* Kernels before 5.14: the file is opened by its name for a moment. */
-static int reserve_by_file(struct rec_region *region, uint64_t from, uint64_t to)
-{
-	char path[REC_PATH_MAX];
-	long result;
-	int fd;
-
-	memcpy(path, region->header->path, sizeof(path));
-	path[sizeof(path) - 1] = 0;
-	/* Anonymous memory is accounted by the kernel when it is touched: nothing to reserve. */
-	if (path[0] == 0)
-		return 0;
-	fd = region_open_fd(path, O_RDWR | O_NONBLOCK, 0);
-	if (fd < 0)
-		return HOLTER_E_NOSPACE;
-	do
-		result = raw_syscall6(SYS_fallocate, fd, 0, (long)from, (long)(to - from), 0, 0);
-	while (result == -E_INTR);
-	raw_close(fd);
-	return result == 0 ? 0 : HOLTER_E_NOSPACE;
-}
-
-int rec_region_reserve(struct rec_region *region, uint64_t from, uint64_t to)
-{
-	int result, tries = POPULATE_TRIES;
-
-	from = align_down(from, PAGE_BYTES);
-	to = align_up(min_u64(to, region->layout.total), PAGE_BYTES);
-	if (from >= to)
-		return 0;
-	if (!region->writable)
-		return HOLTER_E_NOSPACE;
-	do
-		result = raw_madvise(region->base + from, to - from, ADVICE_POPULATE_WRITE);
-	while ((result == -E_INTR || result == -E_AGAIN) && --tries > 0);
-	if (result == -E_INVAL)
-		return reserve_by_file(region, from, to);
-	return result == 0 ? 0 : HOLTER_E_NOSPACE;
 }
 
 int rec_region_ensure(struct rec_region *region, uint64_t section_at, uint64_t limit,

@@ -7,7 +7,6 @@
 #include "recorder/sys/clock.h"
 
 #include <cpuid.h>
-#include <sys/prctl.h>
 
 #include "recorder/base/util.h"
 #include "recorder/sys/raw.h"
@@ -43,20 +42,18 @@ static uint64_t ticks_read(uint32_t is_tsc)
 }
 
 /*
- * The kernel trusts the TSC only while it is the same on all cores, so its choice is asked for. A
- * process may have forbidden itself the instruction (PR_SET_TSC). CPUID traps in a virtual machine
- * (8 us seen), so it is asked once and last.
+ * The kernel trusts the TSC only while it is the same on all cores, so its choice is asked for.
+ * CPUID traps in a virtual machine (8 us seen), so it is asked once and last. A process that
+ * forbade itself the instruction (PR_SET_TSC) cannot call clock_gettime() either, so that is not
+ * looked at.
  */
 static uint32_t tsc_usable(void)
 {
 	unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-	int mode = PR_TSC_ENABLE;
 	char source[16];
 
 	if (raw_read_file(CLOCK_SOURCE, source, sizeof(source)) < 4 ||
 	    memcmp(source, "tsc\n", 4) != 0)
-		return 0;
-	if (raw_syscall3(SYS_prctl, PR_GET_TSC, (long)&mode, 0) == 0 && mode != PR_TSC_ENABLE)
 		return 0;
 	__cpuid(CPUID_POWER, eax, ebx, ecx, edx);
 	return (edx & CPUID_INVARIANT_TSC) != 0;
