@@ -56,7 +56,7 @@ int main(void)
 	int fd[FILES];
 
 	deep(10);
-	TRUTH_CHECK(open_descriptors() == 3); /* nobody else's */
+	truth("descriptors %d", open_descriptors()); /* as many as without the recorder */
 	for (int i = 3; i < 1024; i++)
 		close(i);
 	for (int i = 0; i < FILES; i++) {
