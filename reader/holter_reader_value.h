@@ -60,6 +60,7 @@ struct holter_value {
 	} as;
 	/* private */
 	const void *owner;
+	const struct holter_field *element; /* by which an array's elements are read */
 	const uint8_t *at;
 	const uint8_t *end;
 };
