@@ -21,7 +21,7 @@ struct map_call {
 	uint32_t protection, flags, descriptor;
 };
 
-static bool is_off(void)
+static inline bool is_off(void)
 {
 	return !(rec_gate(EV_GATE_MEMORY) && rec_enabled(EV_MemoryMap)) && !rec_gate(EV_GATE_ERROR);
 }

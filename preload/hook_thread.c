@@ -188,13 +188,20 @@ PRE_HOOK int pthread_setname_np(pthread_t thread, const char *name)
 	return result;
 }
 
+PRE_SLOW int set_name(unsigned long a, unsigned long b, unsigned long c, unsigned long d)
+{
+	int result = pre_real.prctl(PR_SET_NAME, a, b, c, d);
+
+	/* The kernel has read the name, so it can be read. */
+	if (result == 0)
+		rec_thread_rename((const char *)(uintptr_t)a);
+	return result;
+}
+
 PRE_HOOK int pre_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
 		       unsigned long d)
 {
-	int result = pre_real.prctl(option, a, b, c, d);
-
-	/* The kernel has read the name, so it can be read. */
-	if (option == PR_SET_NAME && result == 0 && rec_family.base)
-		rec_thread_rename((const char *)(uintptr_t)a);
-	return result;
+	if (likely(option != PR_SET_NAME || !rec_family.base))
+		return pre_real.prctl(option, a, b, c, d);
+	return set_name(a, b, c, d);
 }

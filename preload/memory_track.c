@@ -42,16 +42,6 @@ static void filter_leave(const void *pointer)
 	__atomic_fetch_sub(&pre_filter.sampled, 1, __ATOMIC_RELAXED);
 }
 
-static void count_live(uint32_t index, int64_t samples, uint64_t bytes)
-{
-	struct rec_process *process = rec_process_at(&rec_family, index);
-
-	if (!process)
-		return;
-	__atomic_fetch_add(&process->live_samples, (uint32_t)samples, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&process->live_bytes, samples < 0 ? -bytes : bytes, __ATOMIC_RELAXED);
-}
-
 static void count_allocated(uint32_t index, uint64_t bytes)
 {
 	struct rec_process *process = rec_process_at(&rec_family, index);
@@ -69,12 +59,19 @@ static bool forget(const void *pointer, struct rec_live *removed)
 	    !rec_live_remove(&rec_family, own->process, (uintptr_t)pointer, removed))
 		return false;
 	filter_leave(pointer);
-	count_live(own->process, -1, removed->weight);
 	return true;
 }
 
+static void count_lost(struct rec_thread *thread)
+{
+	uint64_t *loss = thread->cold.loss ? &thread->cold.loss[REC_LOSS_LIVE_FULL] : NULL;
+
+	if (loss)
+		__atomic_store_n(loss, *loss + 1, __ATOMIC_RELAXED);
+}
+
 /* Puts a sampled block into the live table. */
-static void remember(const void *pointer, const struct rec_live *entry)
+static void remember(struct rec_thread *thread, const void *pointer, const struct rec_live *entry)
 {
 	const struct rec_own *own = rec_process_own();
 	struct rec_live stale;
@@ -82,10 +79,11 @@ static void remember(const void *pointer, const struct rec_live *entry)
 	/* Freed while nobody looked: before a stop and start, or by a call that is not hooked. */
 	forget(pointer, &stale);
 	if (!rec_live_add(&rec_family, own->process, (uintptr_t)pointer, entry->size, entry->weight,
-			  entry->stack, entry->tid, entry->ticks))
+			  entry->stack, entry->tid, entry->ticks)) {
+		count_lost(thread);
 		return;
+	}
 	filter_enter(pointer);
-	count_live(own->process, 1, entry->weight);
 }
 
 static struct ev_Malloc malloc_event(const void *pointer, uint64_t size)
@@ -129,7 +127,7 @@ static void sampled(struct rec_thread *thread, void *pointer, uint64_t size, uin
 	};
 
 	count_allocated(thread->process, entry.weight);
-	remember(pointer, &entry);
+	remember(thread, pointer, &entry);
 }
 
 static __attribute__((noinline)) void allocated_sampled(struct rec_thread *thread, void *pointer,
@@ -225,5 +223,6 @@ void pre_memory_freed(const struct pre_forgotten *forgotten)
 void pre_memory_restore(const struct pre_forgotten *forgotten)
 {
 	if (forgotten->was_sampled)
-		remember((const void *)(uintptr_t)forgotten->address, &forgotten->entry);
+		remember(rec_thread_self(), (const void *)(uintptr_t)forgotten->address,
+			 &forgotten->entry);
 }

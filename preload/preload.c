@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 
+#include "preload/hook_thread.h"
 #include "preload/modules.h"
 #include "preload/real.h"
 #include "recorder/capture/capture.h"
@@ -41,6 +42,7 @@ static void on_thread_end(void *rounds)
 	if (round < PTHREAD_DESTRUCTOR_ITERATIONS &&
 	    pthread_setspecific(thread_key, (void *)(round + 1)) == 0)
 		return;
+	pre_thread_ending();
 	rec_thread_detach();
 }
 
