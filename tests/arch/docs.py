@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Checks that what people rely on is described.
 
-- every function declared in a header of ours has a comment; those of contract headers and public ones
-  name `Return:` and `Context:`;
+- every function declared in a header has a comment; in headers that other folders include, and in public
+  ones, it says `Return:` and `Context:`;
 - every file opens with a comment;
 - every event of events.def is expected by a target that cases.txt runs;
 - every target has a case; every hook of hooks.def is called by a target, unless docs.txt says why not;
@@ -30,34 +30,45 @@ def headers():
 
 
 def declarations(text):
-    """(name, comment in front of it, line) of each non-inline function declaration of a header."""
-    # Macros, inline bodies and structs hide nothing that is declared at column 0 and ends in ");".
-    text = re.sub(r"\\\n", "  ", text)
-    pattern = re.compile(r"^(?!static|typedef|#|extern \"C\"|return|struct [a-z_]+ {)"
-                         r"[A-Za-z_][A-Za-z0-9_ \*\n\t]*?[ \*\n]([a-z_][a-z0-9_]*)\(([^;{}]*?)\)"
-                         r"(?:\s*__attribute__\(\(.*?\)\))?;", re.M | re.S)
-    for found in pattern.finditer(text):
-        before = text[:found.start()].rstrip()
-        comment = ""
-        if before.endswith("*/"):
-            comment = before[before.rfind("/*"):]
-        yield found[1], comment, text.count("\n", 0, found.start()) + 1, before
+    """(name, paragraph it stands in, line) of each function that a header declares and does not define.
+
+    A paragraph is what stands between two empty lines outside of comments: one comment may describe a
+    group of declarations.
+    """
+    text = re.sub(r"/\*.*?\*/", lambda comment: comment[0].replace("\n\n", "\n \n"), text, flags=re.S)
+    pattern = re.compile(r"^(?!static|typedef|#|extern \"C\"|return|struct [a-z_]+ {|\s)"
+                         r"[A-Za-z_][A-Za-z0-9_ \*\n\t]*?[ \*\n]([a-z][a-z0-9_]*)\(([^;{}]*?)\)"
+                         r"(?:\s*__attribute__\(\(.*?\)\))*;", re.M | re.S)
+    line = 1
+    for paragraph in re.split(r"(\n\n+)", text):
+        for found in pattern.finditer(paragraph):
+            if "__attribute__" not in found[0].split("(")[0]:
+                yield found[1], paragraph, line + paragraph.count("\n", 0, found.start())
+        line += paragraph.count("\n")
+
+
+def shared_headers():
+    """Headers that a file of another folder includes, and those that are installed."""
+    shared = {path for path in headers() if os.path.basename(path).startswith("holter")}
+    for pattern in ("preload/*", "recorder/*/*", "reader/*", "reader/analysis/*", "tools/*"):
+        for path in glob.glob(pattern):
+            if path.endswith((".c", ".h", ".S")):
+                shared |= {target for target in re.findall(r'#\s*include "([^"]+)"', read(path))
+                           if os.path.dirname(target) != os.path.dirname(path)}
+    return shared
 
 
 def check_functions():
-    bad = []
+    """What other folders call is described in full, what stays inside one in a comment at least."""
+    bad, shared = [], shared_headers()
     for path in headers():
-        previous = ""
-        for name, comment, line, before in declarations(read(path)):
-            # One comment may describe a group: declarations directly behind each other, all named in it.
-            if not comment and before.endswith(";") and name in previous:
-                comment = previous
-            elif not comment and before.endswith(";"):
-                block = before[before.rfind("/*"):] if "*/" in before else ""
-                comment = block if "\n\n" not in block[block.find("*/"):] else ""
-            previous = comment or previous
-            if "Return:" not in comment or "Context:" not in comment:
+        for name, paragraph, line in declarations(read(path)):
+            if name.startswith("__"):
+                continue  # declared for libc, which has no header for it
+            if path in shared and not ("Return:" in paragraph and "Context:" in paragraph):
                 bad.append("%s:%d: %s() lacks Return: or Context:" % (path, line, name))
+            elif "/*" not in paragraph:
+                bad.append("%s:%d: %s() has no comment" % (path, line, name))
     return bad
 
 
