@@ -215,6 +215,7 @@ static void state_fill(struct rec_thread *state)
 		__atomic_fetch_add(&header->loss[REC_LOSS_NO_THREAD], 1, __ATOMIC_RELAXED);
 	state->cold.loss = entry ? entry->loss : header->loss;
 	state->cold.loss_bytes = entry ? &entry->loss_bytes : &header->loss_bytes;
+	state->cold.chunk_shown = entry ? &entry->chunk : NULL;
 	state->cold.region = &rec_family;
 	/* A thread that comes back under an old tid must not seem older than it is. */
 	owner->sequence = now;

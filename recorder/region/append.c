@@ -39,6 +39,8 @@ static bool change_chunk(struct rec_writer *writer, struct rec_writer_cold *cold
 		return false;
 	}
 	writer->chunk = number;
+	if (cold->chunk_shown)
+		__atomic_store_n(cold->chunk_shown, number, __ATOMIC_RELEASE);
 	writer->base_ticks = ticks;
 	writer->pos = (uint64_t)(uintptr_t)chunk->data;
 	return true;
@@ -63,7 +65,7 @@ static bool make_room(struct rec_writer *writer, struct rec_writer_cold *cold, u
 	} else if ((ticks - writer->base_ticks) >> 32 != 0) {
 		uint64_t *record = (uint64_t *)writer->pos;
 
-		record[1] = ticks;
+		shared_store(record + 1, &ticks, sizeof(ticks));
 		__atomic_store_n(record, EV_WORD0(EV_TYPE_REBASE, 2, 0, 0), __ATOMIC_RELEASE);
 		writer->base_ticks = ticks;
 		writer->pos += 16;
@@ -91,7 +93,7 @@ void rec_append_slow(struct rec_writer *writer, struct rec_writer_cold *cold, ui
 		uint64_t *record = (uint64_t *)writer->pos;
 		uint64_t word = EV_WORD0(type, size / 8, flags, ticks - writer->base_ticks);
 
-		memcpy(record + 1, body, bytes);
+		shared_store(record + 1, body, bytes);
 		/* Pairs with the acquire loads of rec_ring_copy(). */
 		__atomic_store_n(record, word, __ATOMIC_RELEASE);
 		writer->pos += size;
@@ -112,6 +114,8 @@ void rec_append_detach(struct rec_writer *writer, struct rec_writer_cold *cold)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	writer->pos = 0;
 	writer->chunk = REC_CHUNK_NONE;
+	if (cold->chunk_shown)
+		__atomic_store_n(cold->chunk_shown, REC_CHUNK_NONE, __ATOMIC_RELEASE);
 	if (number != REC_CHUNK_NONE && cold->region)
 		rec_ring_release(cold->region, number);
 }

@@ -5,34 +5,36 @@
  * In: finished record bodies (structs of schema.h). Out: records in the writer's chunk. A signal
  * handler may interrupt an append at any instruction and append too; a record is whole or absent.
  *
- * How: the position is moved by one non-locked XADD, which is one instruction and so atomic for this
- * thread and its handlers. The record's first word says "hole of n words" until the body stands, then
- * it is replaced by the real one: a reader skips the hole, also when the thread never comes back
- * (killed, or left by siglongjmp). `depth` tells a handler that an append is under way; chunk and time
- * base are never changed then.
+ * How: the position is moved by one non-locked XADD, which is one instruction and so atomic for
+ * this thread and its handlers. The record's first word says "hole of n words" until the body
+ * stands, then it is replaced by the real one: a reader skips the hole, also when the thread never
+ * comes back (killed, or left by siglongjmp). `depth` tells a handler that an append is under way;
+ * chunk and time base are never changed then.
  */
 #ifndef HOLTER_REGION_APPEND_H
 #define HOLTER_REGION_APPEND_H
 
 #include "recorder/region/ring.h"
+#include "recorder/sys/shared.h"
 
 struct rec_writer {
-	uint64_t pos;        /* address of the next free word; 0: no chunk */
-	uint64_t limit;      /* first address behind the chunk */
+	uint64_t pos;	     /* address of the next free word; 0: no chunk */
+	uint64_t limit;	     /* first address behind the chunk */
 	uint64_t base_ticks; /* what the records' ticks count from */
-	uint32_t depth;      /* appends under way: 1, more inside handlers */
-	uint32_t chunk;      /* number */
+	uint32_t depth;	     /* appends under way: 1, more inside handlers */
+	uint32_t chunk;	     /* number */
 };
 
 /* What the slow path needs besides; cold. */
 struct rec_writer_cold {
 	struct rec_region *region; /* NULL: not attached */
 	struct rec_chunk_owner owner;
-	uint32_t refused;          /* nested appends refused in a row */
+	uint32_t refused; /* nested appends refused in a row */
 	uint32_t reserved;
-	uint64_t retry_ticks;      /* no chunk was free: do not look again before */
-	uint64_t *loss;            /* REC_LOSS_COUNT counters this writer alone adds to */
+	uint64_t retry_ticks; /* no chunk was free: do not look again before */
+	uint64_t *loss;	      /* REC_LOSS_COUNT counters this writer alone adds to */
 	uint64_t *loss_bytes;
+	uint32_t *chunk_shown; /* where the leader sees which chunk is ours; NULL: nowhere */
 };
 
 /*
@@ -44,9 +46,10 @@ struct rec_writer_cold {
  * Return: true when done; false: take the slow path, nothing was written.
  * Context: the writer's thread and its signal handlers; async-signal-safe.
  */
-static inline __attribute__((always_inline)) bool
-rec_append(struct rec_writer *writer, uint32_t type, uint32_t flags, uint64_t ticks,
-	   const void *body, uint32_t bytes)
+static inline __attribute__((always_inline)) bool rec_append(struct rec_writer *writer,
+							     uint32_t type, uint32_t flags,
+							     uint64_t ticks, const void *body,
+							     uint32_t bytes)
 {
 	uint64_t size = 8 + (uint64_t)bytes;
 	uint64_t at = size;
@@ -56,7 +59,8 @@ rec_append(struct rec_writer *writer, uint32_t type, uint32_t flags, uint64_t ti
 	uint64_t delta = ticks - writer->base_ticks;
 	__asm__ volatile("xaddq %0, %1" : "+r"(at), "+m"(writer->pos) : : "memory", "cc");
 	if (unlikely(at + size > writer->limit)) {
-		/* Handlers that came between failed too and gave theirs back: last in, first out. */
+		/* Handlers that came between failed too and gave theirs back: last in, first out.
+		 */
 		writer->pos -= size;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		writer->depth--;
@@ -68,8 +72,7 @@ rec_append(struct rec_writer *writer, uint32_t type, uint32_t flags, uint64_t ti
 		writer->depth--;
 		return false;
 	}
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	memcpy(record + 1, body, bytes);
+	shared_store(record + 1, body, bytes);
 	/* Pairs with the acquire loads of rec_ring_copy(): the body is there when this word is. */
 	__atomic_store_n(record, EV_WORD0(type, size / 8, flags, delta), __ATOMIC_RELEASE);
 	writer->depth--;

@@ -8,10 +8,18 @@
  * A slot is empty (0) where its chunk is in a thread's hands.
  */
 #include "recorder/region/ring.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+
 #include "recorder/sys/raw.h"
+#include "recorder/sys/shared.h"
 
 #define GROW_CHUNKS 32u /* 256 KiB a step: about 80 us of page clearing */
-#define GROW_SPINS 2000
+
+#define GROW_TRIES 200
+
+static const struct timespec grow_wait = { 0, 5000000 };
 
 static uint32_t *ring_slots(const struct rec_region *region)
 {
@@ -98,13 +106,20 @@ static bool grow(struct rec_region *region, uint32_t seen_ready)
 
 	if (!__atomic_compare_exchange_n(&ring->growing, &holder, me, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED)) {
-		for (int i = 0; i < GROW_SPINS; i++) {
+		/*
+		 * Better to wait for its 80 to 200 us than to overwrite what still has room.
+		 * Signals cut the wait short, so there are many tries.
+		 */
+		for (int tries = 0; tries < GROW_TRIES; tries++) {
+			int result = raw_futex(&ring->ready, FUTEX_WAIT, seen_ready, &grow_wait);
+
 			if (__atomic_load_n(&ring->ready, __ATOMIC_RELAXED) != seen_ready)
 				return true;
-			__builtin_ia32_pause();
+			if (result == -ETIMEDOUT)
+				break;
 		}
-		/* Killed while it grew: its place is taken over (-ESRCH = 3). */
-		if (raw_syscall3(SYS_tkill, holder, 0, 0) != -3 ||
+		/* Killed while it grew: its place is taken over. */
+		if (raw_syscall3(SYS_tkill, holder, 0, 0) != -ESRCH ||
 		    !__atomic_compare_exchange_n(&ring->growing, &holder, me, false,
 						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return false;
@@ -126,6 +141,7 @@ static bool grow(struct rec_region *region, uint32_t seen_ready)
 			__atomic_store_n(&ring->capacity, ready ? ready : 1, __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&ring->growing, 0, __ATOMIC_RELEASE);
+	raw_futex(&ring->ready, FUTEX_WAKE, INT32_MAX, NULL);
 	return done;
 }
 
@@ -168,19 +184,20 @@ static void prepare(struct rec_chunk *chunk, const struct rec_chunk_owner *owner
 {
 	uint32_t generation = __atomic_load_n(&chunk->generation, __ATOMIC_RELAXED) | 1;
 
+	/*
+	 * The odd generation first, the rest with release: rec_ring_copy() sees it odd, or changed,
+	 * when it saw anything of what follows.
+	 */
 	__atomic_store_n(&chunk->generation, generation, __ATOMIC_RELAXED);
-	/* Pairs with the acquire fence of rec_ring_copy(): who sees a change below sees it odd. */
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	chunk->base_ticks = now;
-	chunk->pid = owner->pid;
-	chunk->tid = owner->tid;
-	chunk->thread = owner->thread;
-	chunk->process = owner->process;
-	chunk->sequence = owner->sequence;
-	memcpy(chunk->name, owner->name, sizeof(chunk->name));
-	chunk->next_free = REC_CHUNK_NONE;
-	__atomic_store_n(&chunk->state, REC_CHUNK_OWNED, __ATOMIC_RELAXED);
-	memset(chunk->data, 0, sizeof(chunk->data));
+	__atomic_store_n(&chunk->state, REC_CHUNK_OWNED, __ATOMIC_RELEASE);
+	__atomic_store_n(&chunk->base_ticks, now, __ATOMIC_RELEASE);
+	__atomic_store_n(&chunk->pid, owner->pid, __ATOMIC_RELEASE);
+	__atomic_store_n(&chunk->tid, owner->tid, __ATOMIC_RELEASE);
+	__atomic_store_n(&chunk->thread, owner->thread, __ATOMIC_RELEASE);
+	__atomic_store_n(&chunk->process, owner->process, __ATOMIC_RELEASE);
+	__atomic_store_n(&chunk->sequence, owner->sequence, __ATOMIC_RELEASE);
+	shared_store((uint64_t *)(void *)chunk->name, owner->name, sizeof(chunk->name));
+	shared_zero(chunk->data, sizeof(chunk->data));
 	__atomic_store_n(&chunk->generation, generation + 1, __ATOMIC_RELEASE);
 }
 
@@ -241,7 +258,6 @@ int rec_ring_copy(const struct rec_region *region, uint32_t number, struct rec_c
 	/* Upwards and each with acquire: a record's first word is read before its body. */
 	for (uint32_t i = 0; i < REC_CHUNK_BYTES / 8; i++)
 		to[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (__atomic_load_n(&chunk->generation, __ATOMIC_RELAXED) != before)
 		return HOLTER_E_BUSY;
 	return 1;
