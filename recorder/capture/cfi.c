@@ -26,7 +26,7 @@
 
 /* Process-wide and written without locks: that is the purpose. A forked child inherits it rightly.
  */
-uint64_t rec_cfi_cache[1 << REC_CFI_SETS_LOG2][REC_CFI_WAYS]
+uint64_t rec_cfi_cache[REC_CFI_WAYS][REC_CFI_WAY_WORDS]
 	__attribute__((aligned(CACHE_LINE), visibility("hidden")));
 
 /* Rows are content, not addresses: they are never removed and outlive any dlclose. */
@@ -284,25 +284,25 @@ static uint32_t rule_of_location(uint64_t location, uint32_t how)
 					  : special(REC_CFI_STOP, 0);
 }
 
-uint32_t rec_cfi_fill(uint64_t location, uint32_t how)
+uint32_t rec_cfi_fill(uint64_t address, uint32_t how)
 {
 	/* Pairs with the raise in rec_cfi_invalidate(): what was read from a dropped object goes.
 	 */
 	uint32_t before = __atomic_load_n(&generation, __ATOMIC_SEQ_CST);
-	uint32_t rule = rule_of_location(location, how);
-	uint64_t hash = rec_cfi_hash(location);
-	uint64_t *set = rec_cfi_cache[hash >> (REC_CFI_LOCATION_BITS - REC_CFI_SETS_LOG2)];
-	uint64_t word = hash << REC_CFI_RULE_BITS | rule;
+	uint32_t rule = rule_of_location(address - 1, how);
+	uint64_t *set = &rec_cfi_cache[0][address % REC_CFI_SETS];
+	uint64_t word = (uint64_t)rule << REC_CFI_TAG_BITS | address >> 12;
+	uint64_t *place = set;
 	uint32_t way = 0;
 
-	while (way < REC_CFI_WAYS && __atomic_load_n(&set[way], __ATOMIC_RELAXED) != 0)
-		way++;
+	for (; way < REC_CFI_WAYS && __atomic_load_n(place, __ATOMIC_RELAXED) != 0; way++)
+		place += REC_CFI_WAY_WORDS;
 	/* Full: any of them, chosen by bits that the set's number does not contain. */
 	if (way == REC_CFI_WAYS)
-		way = (uint32_t)(hash ^ hash >> 13) % REC_CFI_WAYS;
-	__atomic_store_n(&set[way], word, __ATOMIC_SEQ_CST);
+		place = set + (address >> 12 ^ address >> 17) % REC_CFI_WAYS * REC_CFI_WAY_WORDS;
+	__atomic_store_n(place, word, __ATOMIC_SEQ_CST);
 	if (unlikely(__atomic_load_n(&generation, __ATOMIC_SEQ_CST) != before))
-		__atomic_compare_exchange_n(&set[way], &word, 0, false, __ATOMIC_SEQ_CST,
+		__atomic_compare_exchange_n(place, &word, 0, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED);
 	return rule;
 }
@@ -312,9 +312,9 @@ static void clear_cache(bool only_unknown)
 {
 	uint64_t *word = &rec_cfi_cache[0][0];
 
-	for (uint32_t i = 0; i < REC_CFI_WAYS << REC_CFI_SETS_LOG2; i++, word++) {
+	for (uint32_t i = 0; i < REC_CFI_WAYS * REC_CFI_WAY_WORDS; i++, word++) {
 		uint64_t value = __atomic_load_n(word, __ATOMIC_RELAXED);
-		uint32_t rule = (uint32_t)(value & REC_CFI_RULE_MASK);
+		uint32_t rule = (uint32_t)(value >> REC_CFI_TAG_BITS);
 
 		if (value == 0 || (only_unknown && rule != special(REC_CFI_STOP, 0) &&
 				   rule != special(REC_CFI_FRAME, 0)))

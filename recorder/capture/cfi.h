@@ -6,22 +6,27 @@
  * it without a lock and none ever sees half a rule. Never here: a read of stack memory, an
  * allocation.
  *
- *   word   63..29 tag: rest of the location's hash (the set's number is the other part of it, and
- * the hash is a bijection, so that equal tags in a set mean equal locations) | 28..0 rule
- *   rule   1..0 form: 1 CFA = rsp + offset, 2 CFA = rbp + offset, 3 special; 0 is no rule
- *          form 1, 2   28..12 offset / 8 | 11..7 rbx is at CFA - 8 * n, 0: not saved | 6..2 rbp,
- * alike form 3      28..5 row of the table of uncommon rules | 4..2 enum rec_cfi_special
+ *   word   63..35 rule | 34..0 tag: the address without its low 12 bits, which are the set's
+ * number, so that an equal tag in a set is the same address rule   1..0 form: 1 CFA = rsp + offset,
+ * 2 CFA = rbp + offset, 3 special; 0 is no rule form 1, 2   28..12 offset / 8 | 11..7 rbx is at CFA
+ * - 8 * n, 0: not saved | 6..2 rbp, alike form 3      28..5 row of the table of uncommon rules
+ * | 4..2 enum rec_cfi_special
+ *
+ * Addresses are return addresses: the rule is that of the instruction before. For an interrupted
+ * instruction, ask for its address + 1.
  */
 #ifndef HOLTER_CAPTURE_CFI_H
 #define HOLTER_CAPTURE_CFI_H
 
 #include "recorder/capture/cfi_parse.h"
 
-#define REC_CFI_SETS_LOG2 12
-#define REC_CFI_WAYS 4
-#define REC_CFI_RULE_BITS 29
-#define REC_CFI_RULE_MASK ((1ull << REC_CFI_RULE_BITS) - 1)
-#define REC_CFI_LOCATION_BITS 47 /* user addresses */
+#define REC_CFI_SETS 4096u
+#define REC_CFI_WAYS 4u
+/* Ways lie apart, and not by a power of two, which would put a set's words into one set of L1. */
+#define REC_CFI_WAY_WORDS (REC_CFI_SETS + 40u)
+#define REC_CFI_ADDRESS_BITS 47 /* of user addresses */
+#define REC_CFI_TAG_BITS (REC_CFI_ADDRESS_BITS - 12)
+#define REC_CFI_TAG_MASK ((1ull << REC_CFI_TAG_BITS) - 1)
 
 #define REC_CFI_FORM(rule) ((rule)&3)
 #define REC_CFI_FORM_RSP 1u
@@ -31,6 +36,9 @@
 #define REC_CFI_RBX_SLOT(rule) ((uint64_t)((rule) >> 7 & 31) * 8)
 #define REC_CFI_CFA_OFFSET(rule) ((uint64_t)((rule) >> 12) * 8)
 #define REC_CFI_SPECIAL(rule) ((rule) >> 2 & 7)
+#define REC_CFI_RULE(word) ((uint32_t)((word) >> REC_CFI_TAG_BITS))
+/* The same as REC_CFI_CFA_OFFSET(REC_CFI_RULE(word)) with one shift less to wait for. */
+#define REC_CFI_WORD_CFA_OFFSET(word) (((word) >> (REC_CFI_TAG_BITS + 12)) * 8)
 
 enum rec_cfi_special {
 	REC_CFI_STOP,	/* not known how to go on */
@@ -41,52 +49,54 @@ enum rec_cfi_special {
 };
 
 /* How the walker came by a location. */
-#define REC_CFI_EXACT 1u    /* it is an interrupted instruction, not a return address - 1 */
+#define REC_CFI_EXACT 1u    /* it is behind the first byte of an interrupted instruction */
 #define REC_CFI_DOUBTFUL 2u /* after a guess: it may be any number */
 
 /* Written by rec_cfi_fill() and the invalidating functions only; zero = free. */
-extern uint64_t rec_cfi_cache[1 << REC_CFI_SETS_LOG2][REC_CFI_WAYS]
+extern uint64_t rec_cfi_cache[REC_CFI_WAYS][REC_CFI_WAY_WORDS]
 	__attribute__((aligned(CACHE_LINE), visibility("hidden")));
 
-/* Bijective on 47 bits: an odd factor. */
-static inline uint64_t rec_cfi_hash(uint64_t location)
+static inline bool rec_cfi_is_tagged(uint64_t word, uint64_t address)
 {
-	return location * 0x9e3779b97f4a7c15ull & ((1ull << REC_CFI_LOCATION_BITS) - 1);
+	return (word & REC_CFI_TAG_MASK) == address >> 12;
 }
 
 /*
- * rec_cfi_lookup() - the cached rule of a location.
- * @location: below 2^47.
+ * rec_cfi_lookup() - the cached rule of an address.
+ * @address: below 2^47.
  *
- * Return: the rule, 0 when it is not cached.
+ * The low bits of return addresses are spread as evenly as any hash of them, and cost one
+ * instruction: a walk waits for each in turn.
+ *
+ * Return: its word, 0 when it is not cached.
  * Context: any thread, any number at once; wait-free; async-signal-safe.
  */
-static inline __attribute__((always_inline)) uint32_t rec_cfi_lookup(uint64_t location)
+static inline __attribute__((always_inline)) uint64_t rec_cfi_lookup(uint64_t address)
 {
-	uint64_t hash = rec_cfi_hash(location);
-	const uint64_t *set = rec_cfi_cache[hash >> (REC_CFI_LOCATION_BITS - REC_CFI_SETS_LOG2)];
-	uint64_t tag = hash << REC_CFI_RULE_BITS;
+	const uint64_t *set = &rec_cfi_cache[0][address % REC_CFI_SETS];
+	/* Relaxed: the word is all there is, nothing else is published by it. */
+	uint64_t word = __atomic_load_n(set, __ATOMIC_RELAXED);
 
-	for (int way = 0; way < REC_CFI_WAYS; way++) {
-		/* Relaxed: the word is all there is, nothing else is published by it. */
-		uint64_t rule = __atomic_load_n(&set[way], __ATOMIC_RELAXED) ^ tag;
-
-		if (likely(rule <= REC_CFI_RULE_MASK))
-			return (uint32_t)rule;
+	if (likely(rec_cfi_is_tagged(word, address)))
+		return word;
+	for (uint32_t way = 1; way < REC_CFI_WAYS; way++) {
+		word = __atomic_load_n(&set[way * REC_CFI_WAY_WORDS], __ATOMIC_RELAXED);
+		if (likely(rec_cfi_is_tagged(word, address)))
+			return word;
 	}
 	return 0;
 }
 
 /**
- * rec_cfi_fill() - finds the rule of a location and caches it.
- * @location: below 2^47.
+ * rec_cfi_fill() - finds the rule of an address and caches it.
+ * @address: from 1 to 2^47 - 1.
  * @how: REC_CFI_* bits.
  *
  * Return: the rule, never 0; REC_CFI_STOP where nothing can be known.
  * Context: any thread, any number at once; lock-free; async-signal-safe; about 600 bytes of stack;
  * a few system calls for doubtful locations.
  */
-uint32_t rec_cfi_fill(uint64_t location, uint32_t how);
+uint32_t rec_cfi_fill(uint64_t address, uint32_t how);
 
 /**
  * rec_cfi_expand() - a rule as a row of call frame information.

@@ -18,11 +18,11 @@
 #define STACK_REACH (1ull << 30) /* a thread's own stack is never longer */
 #define OWN_PAGES_MAX 16384u	 /* probed at most to know a stack whole: 64 MiB */
 #define FOREIGN_PROBES_MAX 128u	 /* pages probed a walk on stacks of unknown origin */
-#define ROOM_MIN 1280u		 /* bytes that a walk and an interning may need below */
+#define ROOM_MIN 1536u		 /* bytes that a walk and an interning may need below */
 #define OWN_FRAMES_MAX 32
 #define MEMO_FRAMES 86u
 #define NESTED_MAX 64u /* refusals in a row that a walk under way explains */
-#define ADDRESS_LIMIT (1ull << REC_CFI_LOCATION_BITS)
+#define ADDRESS_LIMIT (1ull << REC_CFI_ADDRESS_BITS)
 #define ADDRESS_MIN PAGE_BYTES
 
 /* The last entry of the main thread's stack, set by the dynamic linker. */
@@ -89,6 +89,16 @@ struct walk {
 };
 
 /* ---- What may be read ---- */
+
+/* A word of stack; by an instruction of our own, since sanitizers object to reading foreign frames.
+ */
+static inline uint64_t peek(uint64_t address)
+{
+	uint64_t value;
+
+	__asm__ volatile("mov %1, %0" : "=r"(value) : "m"(*(const uint64_t *)address));
+	return value;
+}
 
 static bool is_readable(uint64_t address)
 {
@@ -204,7 +214,7 @@ static bool load(struct walk *w, uint64_t address, uint64_t *value)
 {
 	if (!can_read(w, address))
 		return false;
-	*value = *(const uint64_t *)address;
+	*value = peek(address);
 	return true;
 }
 
@@ -216,7 +226,7 @@ static uint64_t context_register(uint64_t context, unsigned number)
 	static const uint8_t offsets[16] = { 144, 136, 152, 128, 112, 104, 120, 160,
 					     40,  48,  56,  64,	 72,  80,  88,	96 };
 
-	return *(const uint64_t *)(context + offsets[number & 15]);
+	return peek(context + offsets[number & 15]);
 }
 
 static bool register_value(struct walk *w, unsigned number, uint64_t *value)
@@ -306,7 +316,7 @@ static bool step_signal(struct walk *w)
 
 	if (!can_read(w, context + 40) || !can_read(w, context + 168))
 		return false;
-	pc = *(const uint64_t *)(context + 168);
+	pc = peek(context + 168);
 	sp = context_register(context, REC_CFI_REG_RSP);
 	w->rbp = context_register(context, REC_CFI_REG_RBP);
 	w->rbx = context_register(context, REC_CFI_REG_RBX);
@@ -337,13 +347,13 @@ static bool step_frame(struct walk *w)
 
 static uint32_t rule_at(const struct walk *w)
 {
-	uint64_t location = w->pc - !w->is_exact;
-	uint32_t rule = rec_cfi_lookup(location);
+	uint64_t address = w->pc + w->is_exact;
+	uint32_t rule = REC_CFI_RULE(rec_cfi_lookup(address));
 
 	if (rule)
 		return rule;
-	return rec_cfi_fill(location, (w->is_exact ? REC_CFI_EXACT : 0) |
-					      (w->is_doubtful ? REC_CFI_DOUBTFUL : 0));
+	return rec_cfi_fill(address, (w->is_exact ? REC_CFI_EXACT : 0) |
+					     (w->is_doubtful ? REC_CFI_DOUBTFUL : 0));
 }
 
 /* One frame up, by any rule. False: there is no next frame, or it cannot be found. */
@@ -372,51 +382,93 @@ static __attribute__((noinline)) bool step(struct walk *w)
 	}
 }
 
+/* The part of a walk that the usual step changes; held in registers. */
+struct spot {
+	uint64_t pc, rsp, rbp;
+	uint64_t save; /* where rbp was loaded from by the last step, 0: nowhere */
+	uint64_t high; /* 0: only step() may go on from here */
+};
+
+static inline __attribute__((always_inline)) struct spot spot_of(const struct walk *w)
+{
+	bool is_usual = w->is_own && !w->is_exact && !w->tracks_rbx;
+
+	return (struct spot){ w->pc, w->rsp, w->rbp, w->save, is_usual ? w->high : 0 };
+}
+
 /*
  * One frame up by a short rule that is cached: the usual case, at a few ns. False: nothing was
  * done, let step() see to it.
  */
-static inline __attribute__((always_inline)) bool step_fast(struct walk *w)
+static inline __attribute__((always_inline)) bool step_fast(struct spot *s)
 {
-	uint32_t rule = rec_cfi_lookup(w->pc - 1);
-	uint64_t cfa = REC_CFI_FORM(rule) == REC_CFI_FORM_RSP ? w->rsp : w->rbp;
+	uint64_t word = rec_cfi_lookup(s->pc);
+	uint32_t rule = REC_CFI_RULE(word);
 	uint64_t slot = REC_CFI_RBP_SLOT(rule);
-	uint64_t pc;
+	uint64_t cfa, pc;
 
-	if (unlikely(((rule + 1) & 3) < 2)) /* 0: not cached, 3: special */
+	/* Branches, which are foretold: a conditional move would have to wait for the rule. */
+	if (likely(REC_CFI_FORM(rule) == REC_CFI_FORM_RSP)) {
+		cfa = s->rsp + REC_CFI_WORD_CFA_OFFSET(word);
+	} else if (likely(REC_CFI_FORM(rule) == REC_CFI_FORM_RBP)) {
+		cfa = s->rbp + REC_CFI_WORD_CFA_OFFSET(word);
+		if (unlikely(cfa <= s->rsp || (cfa & 7) != 0 || slot > cfa - s->rsp))
+			return false;
+	} else {
 		return false;
-	cfa += REC_CFI_CFA_OFFSET(rule);
+	}
 	/* Everything from rsp to high is stack, and so what lies between rsp and the CFA. */
-	if (unlikely(cfa <= w->rsp || cfa > w->high || (cfa & 7) != 0 || slot > cfa - w->rsp))
+	if (unlikely(cfa > s->high))
 		return false;
-	pc = *(const uint64_t *)(cfa - 8);
+	pc = peek(cfa - 8);
 	if (unlikely(pc - ADDRESS_MIN >= ADDRESS_LIMIT - ADDRESS_MIN))
 		return false;
-	w->save = 0;
+	s->save = 0;
 	if (slot) {
-		w->save = cfa - slot;
-		w->rbp = *(const uint64_t *)w->save;
+		s->save = cfa - slot;
+		s->rbp = peek(s->save);
 	}
-	w->pc = pc;
-	w->rsp = cfa;
+	s->pc = pc;
+	s->rsp = cfa;
 	return true;
 }
 
-static inline __attribute__((always_inline)) bool step_any(struct walk *w)
+static inline __attribute__((always_inline)) void put_back(const struct spot *s, struct walk *w)
 {
-	if (likely(w->is_own & !w->is_exact & !w->tracks_rbx) && likely(step_fast(w)))
+	w->pc = s->pc;
+	w->rsp = s->rsp;
+	w->rbp = s->rbp;
+}
+
+static inline __attribute__((always_inline)) bool step_any(struct walk *w, struct spot *s)
+{
+	bool went;
+
+	if (likely(step_fast(s)))
 		return true;
-	return step(w);
+	put_back(s, w);
+	went = step(w);
+	*s = spot_of(w);
+	return went;
+}
+
+/* After the last step, or the last frame that there was room for: does the stack go on? */
+static bool goes_on(struct walk *w, bool is_full)
+{
+	return (is_full && step(w)) || !w->has_ended;
 }
 
 /* Frames from the present one on; returns their number, at most `max`. */
-static uint32_t walk_all(struct walk *w, uint64_t *pcs, uint32_t max)
+static uint32_t walk_all(struct walk *w, uint64_t *pcs, uint32_t max, uint32_t *truncated)
 {
+	struct spot s = spot_of(w);
 	uint32_t count = 0;
 
 	do {
-		pcs[count++] = w->pc;
-	} while (count < max && step_any(w));
+		pcs[count++] = s.pc;
+	} while (count < max && step_any(w, &s));
+	put_back(&s, w);
+	*truncated = goes_on(w, count == max);
 	return count;
 }
 
@@ -479,8 +531,8 @@ static inline __attribute__((always_inline)) bool begin(struct walk *w, struct r
  *
  * Return: number of frames in @pcs; 0 when that frame is not reached.
  */
-static __attribute__((noinline)) uint32_t walk_tracking(struct walk *w, uint64_t first_rsp,
-							uint64_t *pcs, uint32_t max)
+static __attribute__((noinline)) uint32_t
+walk_tracking(struct walk *w, uint64_t first_rsp, uint64_t *pcs, uint32_t max, uint32_t *truncated)
 {
 	__asm__ volatile("lea 0(%%rip), %0\n\t"
 			 "mov %%rsp, %1\n\t"
@@ -495,39 +547,26 @@ static __attribute__((noinline)) uint32_t walk_tracking(struct walk *w, uint64_t
 	for (int i = 0; i < OWN_FRAMES_MAX && w->rsp < first_rsp; i++)
 		if (!step(w))
 			return 0;
-	return w->rsp == first_rsp ? walk_all(w, pcs, max) : 0;
-}
-
-/* After the last frame that there was room for: does the stack go on? */
-static bool goes_on(struct walk *w, uint32_t count, uint32_t max)
-{
-	if (count < max)
-		return !w->has_ended;
-	return step_any(w) || !w->has_ended;
+	return w->rsp == first_rsp ? walk_all(w, pcs, max, truncated) : 0;
 }
 
 /* Walks without a memo. */
 static uint32_t walk_plainly(struct walk *w, uint64_t *pcs, uint32_t max, uint32_t *truncated)
 {
 	uint64_t first_rsp = w->rsp;
-	uint32_t count = walk_all(w, pcs, max);
-	uint32_t again;
+	uint32_t count = walk_all(w, pcs, max, truncated);
+	uint32_t again = w->wants_rbx ? walk_tracking(w, first_rsp, pcs, max, truncated) : 0;
 
-	*truncated = goes_on(w, count, max);
-	if (!w->wants_rbx)
-		return count;
-	again = walk_tracking(w, first_rsp, pcs, max);
-	if (again)
-		*truncated = goes_on(w, again, max);
 	return again ? again : count;
 }
 
 uint32_t rec_stack_walk(uint64_t *pcs, uint32_t max, uint32_t *truncated)
 {
+	struct rec_thread *thread = rec_thread_self();
 	struct walk w;
 
 	*truncated = 1;
-	if (max == 0 || !begin(&w, NULL, __builtin_frame_address(0)))
+	if (max == 0 || !begin(&w, thread->tid ? thread : NULL, __builtin_frame_address(0)))
 		return 0;
 	return walk_plainly(&w, pcs, max, truncated);
 }
@@ -541,24 +580,24 @@ static inline uint32_t offset_of(uint64_t high, uint64_t address)
 
 static inline uint64_t word_at(uint64_t high, uint32_t offset)
 {
-	return *(const uint64_t *)(high - (uint64_t)offset * 8);
+	return peek(high - (uint64_t)offset * 8);
 }
 
 /* rbp matters only where it can be the base of a frame: pointing into the stack. */
-static inline uint32_t base_of(const struct walk *w, uint64_t high)
+static inline uint32_t base_of(uint64_t rbp, uint64_t low, uint64_t high)
 {
-	return w->rbp - w->low < high - w->low && (w->rbp & 7) == 0 ? offset_of(high, w->rbp) : 0;
+	return rbp - low < high - low && (rbp & 7) == 0 ? offset_of(high, rbp) : 0;
 }
 
-static inline __attribute__((always_inline)) void note_frame(const struct walk *w, uint64_t high,
-							     struct memo *m, uint32_t index)
+static inline __attribute__((always_inline)) void
+note_frame(const struct spot *s, uint32_t base, uint64_t high, struct memo *m, uint32_t index)
 {
 	struct memo_frame *f = &m->frame[index];
 
-	m->pc[index] = w->pc;
-	f->slot = offset_of(high, w->rsp - 8);
-	f->base = base_of(w, high);
-	f->save = w->save && f->base ? offset_of(high, w->save) : 0;
+	m->pc[index] = s->pc;
+	f->slot = offset_of(high, s->rsp - 8);
+	f->base = base;
+	f->save = s->save && base ? offset_of(high, s->save) : 0;
 }
 
 /*
@@ -582,13 +621,10 @@ static uint32_t first_intact(const struct memo *m, uint64_t high, uint32_t leaf)
 	return m->start;
 }
 
-static inline bool is_frame(const struct walk *w, uint64_t high, const struct memo *m,
-			    uint32_t index)
+static inline bool is_frame(const struct spot *s, uint32_t base, uint64_t high,
+			    const struct memo_frame *f, uint64_t pc)
 {
-	const struct memo_frame *f = &m->frame[index];
-
-	return f->slot == offset_of(high, w->rsp - 8) && m->pc[index] == w->pc &&
-	       f->base == base_of(w, high);
+	return f->slot == offset_of(high, s->rsp - 8) && pc == s->pc && f->base == base;
 }
 
 /* Puts the first `count` entries right before entry `end`. */
@@ -605,25 +641,30 @@ static void move_frames(struct memo *m, uint32_t count, uint32_t end)
  */
 static void walk_joining(struct walk *w, struct memo *m, uint32_t depth, uint32_t join)
 {
-	uint64_t high = w->high;
+	uint64_t low = w->low, high = w->high;
+	struct spot s = spot_of(w);
+	uint32_t base = base_of(s.rbp, low, high);
 	uint32_t count = 0;
 
 	for (;;) {
 		if (unlikely(count == join)) /* about to be overwritten */
 			join = MEMO_FRAMES;
-		note_frame(w, high, m, count++);
-		if (count == depth || !step_any(w))
+		note_frame(&s, base, high, m, count++);
+		if (count == depth || !step_any(w, &s))
 			break;
-		while (join < MEMO_FRAMES && m->frame[join].slot > offset_of(high, w->rsp - 8))
+		if (s.save)
+			base = base_of(s.rbp, low, high);
+		while (join < MEMO_FRAMES && m->frame[join].slot > offset_of(high, s.rsp - 8))
 			join++;
-		if (join < MEMO_FRAMES && is_frame(w, high, m, join) &&
+		if (join < MEMO_FRAMES && is_frame(&s, base, high, &m->frame[join], m->pc[join]) &&
 		    (m->is_complete || count + MEMO_FRAMES - join >= depth)) {
 			move_frames(m, count, join);
 			return;
 		}
 	}
 	move_frames(m, count, MEMO_FRAMES);
-	m->is_complete = !goes_on(w, count, depth);
+	put_back(&s, w);
+	m->is_complete = !goes_on(w, count == depth);
 	/* Nothing to trust later: other stacks were crossed, or it broke off. */
 	if (!w->is_plain || w->is_doubtful || (!m->is_complete && count < depth))
 		m->depth = 0;
@@ -654,6 +695,15 @@ static uint32_t intern_memo(struct rec_thread *thread, struct memo *m, uint32_t 
 	return m->id;
 }
 
+/* Is the frame that a walk begins with the memo's first one? */
+static bool is_leaf(const struct walk *w, const struct memo *m)
+{
+	struct spot s = spot_of(w);
+
+	return is_frame(&s, base_of(s.rbp, w->low, w->high), w->high, &m->frame[m->start],
+			m->pc[m->start]);
+}
+
 /* The usual capture: by the memo as far as it holds. */
 static uint32_t capture_memo(struct walk *w, struct memo *m, uint32_t depth)
 {
@@ -666,7 +716,7 @@ static uint32_t capture_memo(struct walk *w, struct memo *m, uint32_t depth)
 
 	if (is_usable) {
 		join = first_intact(m, w->high, offset_of(w->high, w->rsp - 8));
-		if (join == m->start && is_frame(w, w->high, m, join)) {
+		if (join == m->start && is_leaf(w, m)) {
 			if (m->id && likely(rec_depot_is_current(thread->cold.region, m->id)))
 				return m->id;
 			if (m->id)
@@ -680,10 +730,11 @@ static uint32_t capture_memo(struct walk *w, struct memo *m, uint32_t depth)
 	m->depth = (uint8_t)depth;
 	walk_joining(w, m, depth, join);
 	if (unlikely(w->wants_rbx && m->depth == 0)) {
-		uint32_t count = walk_tracking(w, first_rsp, m->pc, depth);
+		uint32_t truncated;
+		uint32_t count = walk_tracking(w, first_rsp, m->pc, depth, &truncated);
 
 		if (count)
-			return intern(thread, m->pc, count, goes_on(w, count, depth));
+			return intern(thread, m->pc, count, truncated);
 	}
 	m->is_valid = m->depth == depth;
 	return intern_memo(thread, m, depth);
