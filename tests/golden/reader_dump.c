@@ -73,7 +73,7 @@ static void print_number(const struct holter_value *value)
 	else if (value->kind == HOLTER_KIND_INT)
 		printf("%" PRId64, value->as.integer);
 	else
-		printf("%" PRIu64, value->as.number);
+		printf("{\"$unsigned\":%" PRIu64 "}", value->as.number);
 }
 
 static void print_value(const struct holter_value *value, int depth)
