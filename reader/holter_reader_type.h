@@ -104,7 +104,7 @@ holter_type_annotation(const struct holter_type *type, size_t index);
 
 /** holter_field_name() - Return: such as "bytesRead". Context: see above. */
 HOLTER_PUBLIC const char *holter_field_name(const struct holter_field *field);
-/** holter_field_type() - Return: type of its values, or of their elements. Context: see above. */
+/** holter_field_type() - Return: of its values or elements; NULL if undeclared. Context: above. */
 HOLTER_PUBLIC const struct holter_type *holter_field_type(const struct holter_field *field);
 /** holter_field_is_array() - Return: whether it is an array. Context: see above. */
 HOLTER_PUBLIC bool holter_field_is_array(const struct holter_field *field);
