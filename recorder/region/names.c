@@ -107,11 +107,12 @@ static uint32_t string_store(struct rec_region *region, const void *bytes, uint3
 uint32_t rec_names_add(struct rec_region *region, const void *bytes, uint32_t length)
 {
 	uint32_t *index = (uint32_t *)names_base(region);
-	uint32_t hash = string_hash(bytes, length);
 	uint32_t stored = 0;
+	uint32_t hash;
 
 	if (length > REC_NAMES_BYTES || !names_ensure(region, INDEX_BYTES))
 		return 0;
+	hash = string_hash(bytes, length);
 	for (uint32_t i = 0; i < PROBE_MAX; i++) {
 		uint32_t *slot = &index[(hash + i) % INDEX_SLOTS];
 		/* Pairs with the release below: the string is there. */
