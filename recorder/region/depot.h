@@ -16,24 +16,24 @@
 enum rec_depot_kind { REC_DEPOT_STACK = 1, REC_DEPOT_STRING = 2, REC_DEPOT_ADDRESS = 3 };
 
 #define REC_DEPOT_BYTES_MAX 2048u /* of one entry; longer strings are cut */
-#define REC_DEPOT_TRUNCATED 1u    /* flag of a stack that is deeper than recorded */
+#define REC_DEPOT_TRUNCATED 1u	  /* flag of a stack that is deeper than recorded */
 
 /* Peer and own address of a connection; the content of a REC_DEPOT_ADDRESS entry. */
 struct rec_address {
-	uint16_t family;     /* AF_INET, AF_INET6, AF_UNIX, 0 unknown */
-	uint16_t peer_port;  /* host order */
+	uint16_t family;    /* AF_INET, AF_INET6, AF_UNIX, 0 unknown */
+	uint16_t peer_port; /* host order */
 	uint16_t local_port;
-	uint16_t type;       /* SOCK_STREAM, ... */
-	uint8_t peer[16];    /* AF_INET: the first four bytes */
+	uint16_t type;	  /* SOCK_STREAM, ... */
+	uint8_t peer[16]; /* AF_INET: the first four bytes */
 	uint8_t local[16];
-	char path[64];       /* AF_UNIX: name, abstract ones begin with '@'; NUL-ended, may be cut */
+	char path[64]; /* AF_UNIX: name, abstract ones begin with '@'; NUL-ended, may be cut */
 };
 
 struct rec_depot_entry {
 	uint64_t hash;
-	uint16_t bytes;      /* of the content */
+	uint16_t bytes; /* of the content */
 	uint8_t kind;
-	uint8_t flags;       /* REC_DEPOT_TRUNCATED */
+	uint8_t flags;	     /* REC_DEPOT_TRUNCATED */
 	uint32_t generation; /* whole number, not only the id's 8 bits */
 	uint64_t content[];
 };
@@ -45,24 +45,24 @@ struct rec_depot_entry {
  * @bytes: cut at REC_DEPOT_BYTES_MAX.
  *
  * Return: the id; 0 when there is no room (the caller counts REC_LOSS_DEPOT_FULL).
- * Context: any number of threads and processes; lock-free; async-signal-safe; a system call only when
- * pages must be reserved.
+ * Context: any number of threads and processes; lock-free; async-signal-safe; a system call only
+ * when pages must be reserved.
  */
 uint32_t rec_depot_intern(struct rec_region *region, enum rec_depot_kind kind, uint32_t flags,
 			  const void *content, uint32_t bytes);
 
 /**
- * rec_depot_refresh() - keeps an id alive: in the current generation it is returned as it is, from the
- * older one it is copied over, a dropped one gives 0.
- * Return: the id to use from now on, 0 = intern again. Context: as rec_depot_intern(); a load and a
- * compare in the usual case.
+ * rec_depot_refresh() - keeps an id alive: in the current generation it is returned as it is, from
+ * the older one it is copied over, a dropped one gives 0. Return: the id to use from now on, 0 =
+ * intern again. Context: as rec_depot_intern(); a load and a compare in the usual case.
  */
 uint32_t rec_depot_refresh(struct rec_region *region, uint32_t id);
 
 /* True while an id of this depot belongs to its current generation: the check of a cached id. */
 static inline int rec_depot_is_current(const struct rec_region *region, uint32_t id)
 {
-	return (id >> 24) == (__atomic_load_n(&region->header->depot.generation, __ATOMIC_RELAXED) & 0xff);
+	return (id >> 24) ==
+	       (__atomic_load_n(&region->header->depot.generation, __ATOMIC_RELAXED) & 0xff);
 }
 
 /**

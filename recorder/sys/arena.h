@@ -2,8 +2,8 @@
  * A bump arena over anonymous mappings: memory for one piece of work, given back all at once.
  *
  * In: sizes, from dump and engine. Out: memory, from chained blocks that grow on demand. It never
- * calls malloc, since its users may run inside the recorded program (leader=thread). Nothing is freed
- * singly; one thread uses an arena at a time.
+ * calls malloc, since its users may run inside the recorded program (leader=thread). Nothing is
+ * freed singly; one thread uses an arena at a time.
  */
 #ifndef HOLTER_SYS_ARENA_H
 #define HOLTER_SYS_ARENA_H
@@ -56,7 +56,8 @@ void *rec_arena_zalloc(struct rec_arena *arena, size_t count, size_t size);
 struct rec_arena_mark rec_arena_mark(const struct rec_arena *arena);
 
 /**
- * rec_arena_release() - gives back all that was allocated since the mark; its later blocks are unmapped.
+ * rec_arena_release() - gives back all that was allocated since the mark; its later blocks are
+ * unmapped.
  *
  * Return: nothing. Context: as rec_arena_alloc().
  */

@@ -14,8 +14,8 @@ struct rec_clock {
 	uint32_t is_tsc;
 	uint32_t reserved;
 	uint64_t ticks_per_second;
-	uint64_t base_ticks;    /* at the same instant as the two below */
-	uint64_t base_mono_ns;  /* CLOCK_MONOTONIC */
+	uint64_t base_ticks;	/* at the same instant as the two below */
+	uint64_t base_mono_ns;	/* CLOCK_MONOTONIC */
 	uint64_t base_epoch_ns; /* CLOCK_REALTIME */
 };
 
@@ -45,8 +45,8 @@ static inline uint64_t rec_clock_now(void)
 void rec_clock_init(struct rec_clock *clock);
 
 /**
- * rec_clock_begin() / rec_clock_finish() - rec_clock_init() in two halves, for callers that have work
- * to do while the measurement runs. Between the two `clock` is incomplete.
+ * rec_clock_begin() / rec_clock_finish() - rec_clock_init() in two halves, for callers that have
+ * work to do while the measurement runs. Between the two `clock` is incomplete.
  *
  * Return: nothing. Context: as rec_clock_init().
  */

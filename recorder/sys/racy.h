@@ -1,9 +1,9 @@
 /*
- * Comparing bytes that another thread may be overwriting, where the caller checks the outcome by other
- * means (a hash, a generation).
+ * Comparing bytes that another thread may be overwriting, where the caller checks the outcome by
+ * other means (a hash, a generation).
  *
- * In C this is a data race whatever the machine makes of it, so ThreadSanitizer builds get a loop of
- * relaxed atomic loads; all others get libc's vector code, which is three times as fast.
+ * In C this is a data race whatever the machine makes of it, so ThreadSanitizer builds get a loop
+ * of relaxed atomic loads; all others get libc's vector code, which is three times as fast.
  */
 #ifndef HOLTER_SYS_RACY_H
 #define HOLTER_SYS_RACY_H
