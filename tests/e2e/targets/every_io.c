@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -131,7 +132,8 @@ static void wait_calls(void)
 	struct epoll_event event = { .events = EPOLLIN };
 	struct pollfd polled = { .events = POLLIN };
 	fd_set set;
-	int fd[2], epoll;
+	int fd[2], epoll, event_fd, ends[2];
+	uint64_t value = 0;
 
 	TRUTH_CHECK(pipe(fd) == 0);
 	polled.fd = fd[0];
@@ -151,6 +153,17 @@ static void wait_calls(void)
 	SAY(epoll_pwait(epoll, &event, 1, 0, NULL));
 	SAY(epoll_pwait2(epoll, &event, 1, &none, NULL));
 	SAY(epoll_wait(-1, &event, 1, 0));
+	SAY(close(epoll_create(1)));
+	SAY(epoll_create(0));
+	SAY(eventfd_write(event_fd = eventfd(3, EFD_NONBLOCK), 4));
+	SAY(read(event_fd, &value, sizeof(value)));
+	truth("value %lu", (unsigned long)value);
+	SAY(read(event_fd, &value, sizeof(value)));
+	SAY(close(event_fd));
+	TRUTH_CHECK(pipe2(ends, O_CLOEXEC) == 0);
+	SAY(fcntl64(ends[0], F_GETFD));
+	SAY(close(fcntl64(ends[0], F_DUPFD_CLOEXEC, 100)));
+	SAY(close(ends[0]) + close(ends[1]));
 	SAY(poll(NULL, 0, 1));
 	SAY(close(epoll));
 	SAY(close(fd[0]));
@@ -191,6 +204,8 @@ static void file_calls(const char *path)
 	SAY(pwritev(fd, vector, 2, 20));
 	SAY(pwritev64(fd, vector, 2, 30));
 	SAY(pwritev2(fd, vector, 2, 40, 0));
+	SAY(pwritev64v2(fd, vector, 2, 40, 0));
+	SAY(preadv64v2(fd, vector, 2, 40, 0));
 	SAY(pread(fd, buffer, 10, 0));
 	SAY(memcmp(buffer, "0123456789", 10));
 	SAY(pread64(fd, buffer, 10, 5));
@@ -247,6 +262,10 @@ static void name_calls(void)
 	SAY(gethostbyname2("127.0.0.2", AF_INET) != NULL);
 	SAY(gethostbyname_r("127.0.0.3", &entry, buffer, sizeof(buffer), &found, &error));
 	truth("found %s", found ? found->h_name : "nothing");
+	SAY(gethostbyname2_r("127.0.0.4", AF_INET, &entry, buffer, sizeof(buffer), &found, &error));
+	truth("found %s", found ? found->h_name : "nothing");
+	(void)gethostbyaddr_r(&address.sin_addr, sizeof(address.sin_addr), AF_INET, &entry, buffer,
+			      sizeof(buffer), &found, &error);
 	/* Whether a name is known is the machine's business; that it returns is ours. */
 	(void)gethostbyaddr(&address.sin_addr, sizeof(address.sin_addr), AF_INET);
 }

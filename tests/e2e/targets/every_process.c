@@ -87,7 +87,7 @@ static void exec_calls(void)
 
 static void vfork_calls(void)
 {
-	for (int i = 0; i < 20; i++) {
+	for (volatile int i = 0; i < 20; i++) {
 		int status = 0;
 		pid_t pid = vfork();
 
@@ -105,7 +105,9 @@ static void spawn_calls(void)
 {
 	extern char **environ;
 	char *shell[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char[]){ "exit 40" }, NULL };
+	char line[64];
 	int status = 0;
+	FILE *stream;
 	pid_t pid;
 
 	SAY(posix_spawn(&pid, self, NULL, NULL, child_arguments, environ));
@@ -118,6 +120,10 @@ static void spawn_calls(void)
 	truth("expect jdk.ProcessStart count=1 pid=%d", pid);
 	SAY(posix_spawn(&pid, "/nonexistent", NULL, NULL, child_arguments, environ));
 	SAY(WEXITSTATUS(system("exit 6")));
+	stream = popen("echo from a pipe", "r");
+	TRUTH_CHECK(stream != NULL && fgets(line, sizeof(line), stream) != NULL);
+	truth("popen: %s", strtok(line, "\n"));
+	SAY(pclose(stream));
 }
 
 static void end_child(int how)
