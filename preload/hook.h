@@ -16,6 +16,7 @@
 
 /* The gate of a class as a bit of pre_gate_any()'s mask; not MEMORY and LOCK. */
 #define PRE_GATE(class) (0xffull << (8 * (EV_GATE_##class - EV_GATE_SOCKET)))
+#define PRE_GATE_FILE (PRE_GATE(FILE) | PRE_GATE(ERROR))
 /* Who records calls on descriptors, failing ones included, must know of all their changes. */
 #define PRE_GATE_IO (PRE_GATE(SOCKET) | PRE_GATE(FILE) | PRE_GATE(ERROR))
 

@@ -48,6 +48,7 @@ static uint32_t object_mark;
 static bool snapshot_forced;
 
 static uint32_t generation;
+void (*rec_cfi_object_met)(const void *low);
 
 static inline uint32_t special(enum rec_cfi_special kind, uint32_t index)
 {
@@ -98,6 +99,8 @@ static __attribute__((noinline)) bool find_object(uint64_t address, struct objec
 	found->low = (uint64_t)result.dlfo_map_start;
 	found->high = (uint64_t)result.dlfo_map_end;
 	found->header = (uint64_t)result.dlfo_eh_frame;
+	if (rec_cfi_object_met)
+		rec_cfi_object_met(result.dlfo_map_start);
 	return true;
 }
 
@@ -276,8 +279,13 @@ static uint32_t rule_of_location(uint64_t location, uint32_t how)
 		return special(REC_CFI_STOP, 0);
 	memset(&row, 0, sizeof(row)); /* padding too: rows are compared as bytes */
 	if (object.header &&
-	    rec_cfi_image_init(&image, object.low, object.high, object.header) == 0)
+	    rec_cfi_image_init(&image, object.low, object.high, object.header) == 0) {
 		error = rec_cfi_parse(&image, location, &row);
+		/* Pushed by hand, since no call is before it: makecontext, a stack's begin. */
+		if (error == HOLTER_E_NO_FIELD && !(how & REC_CFI_EXACT) &&
+		    rec_cfi_parse(&image, location + 1, &row) == 0)
+			return special(row.is_signal ? REC_CFI_SIGNAL : REC_CFI_END, 0);
+	}
 	if (error == 0)
 		return pack(&row);
 	return error == HOLTER_E_NO_FIELD ? rule_without_cfi(location, how)

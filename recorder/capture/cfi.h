@@ -56,6 +56,12 @@ enum rec_cfi_special {
 extern uint64_t rec_cfi_cache[REC_CFI_WAYS][REC_CFI_WAY_WORDS]
 	__attribute__((aligned(CACHE_LINE), visibility("hidden")));
 
+/*
+ * Told the start of each object that a rule is looked up in (with _dl_find_object only): preload enters
+ * those that no hook saw being loaded. NULL: nobody asks. Called from wherever a stack is walked.
+ */
+extern void (*rec_cfi_object_met)(const void *low) __attribute__((visibility("hidden")));
+
 static inline bool rec_cfi_is_tagged(uint64_t word, uint64_t address)
 {
 	return (word & REC_CFI_TAG_MASK) == address >> 12;
