@@ -15,7 +15,7 @@
 #include "recorder/sys/raw.h"
 #include "recorder/sys/shared.h"
 
-#define GROW_CHUNKS 32u /* 256 KiB a step: about 80 us of page clearing */
+#define GROW_CHUNKS 16u /* 128 KiB a step: about 80 us of page clearing */
 
 #define GROW_TRIES 200
 
