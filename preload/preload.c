@@ -9,11 +9,13 @@
 #include "preload/preload.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 
 #include "preload/hook_thread.h"
+#include "preload/hook_process.h"
 #include "preload/modules.h"
 #include "preload/real.h"
 #include "recorder/capture/capture.h"
@@ -276,5 +278,6 @@ void pre_process_ending(enum ev_name how, int status)
  */
 __attribute__((destructor(101))) static void pre_end(void)
 {
+	pre_process_exit_events(EV_NAME_returned, 0);
 	pre_process_ending(EV_NAME_returned, 0);
 }
