@@ -224,7 +224,8 @@ static int find_header(struct holter_reader *reader)
 		why = check_header(reader, is_tail);
 		if (!why)
 			return 1;
-		code = resync(reader, why, has_magic(source->base, source->base + 4) ? 4 : 0,
+		code = resync(reader, why,
+			      has_magic(source->base, source->base + source->size) ? 4 : 0,
 			      is_tail);
 		if (code)
 			return code;

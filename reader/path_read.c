@@ -123,7 +123,9 @@ void holter_path_destroy(struct holter_path *path)
 /* Simple types are not seen in values, so paths go through them. */
 static const struct holter_field *unwrap(const struct holter_field *field)
 {
-	for (int i = 0; i < RDR_DEPTH_MAX && !field->is_array && field->type->is_simple; i++)
+	for (int i = 0; i < RDR_DEPTH_MAX && field->op != RDR_OP_BAD && !field->is_array &&
+			field->type->is_simple;
+	     i++)
 		field = &field->type->fields[0];
 	return field;
 }
