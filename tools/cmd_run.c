@@ -188,7 +188,7 @@ static int prepare_region(struct rec_config *config, struct rec_config_report *r
 {
 	uint32_t pid = (uint32_t)getpid();
 	uint64_t start_time = 0;
-	uint32_t ppid = 0;
+	uint32_t ppid = 0, index;
 	char text[REC_TEXT_BYTES];
 	int error;
 
@@ -210,10 +210,14 @@ static int prepare_region(struct rec_config *config, struct rec_config_report *r
 		return 0;
 	}
 	rec_config_apply(config, region, report);
-	if (rec_process_join(region, pid, start_time, ppid, 0) == REC_NONE) {
+	index = rec_process_join(region, pid, start_time, ppid, 0);
+	if (index == REC_NONE) {
 		unlink(region->header->path);
 		return cli_failed("cannot enter the program into its region");
 	}
+	/* The shim sets it: until then the leader knows that nothing is recorded. */
+	__atomic_fetch_and(&rec_process_at(region, index)->flags, ~(uint32_t)REC_PROCESS_EXECUTED,
+			   __ATOMIC_RELEASE);
 	return 0;
 }
 

@@ -19,50 +19,53 @@ static uint32_t process_count(const struct rec_region *region)
 				 REC_PROCESS_MAX);
 }
 
-/* Marks one as ended unless it did so itself. */
-static void mark_ended(struct rec_process *process)
+/* An entry that ended: did its process say so? Entries may be used again, so each is judged once.
+ */
+static void judge_end(const struct rec_process *process, uint32_t pid,
+		      struct rec_family_state *state)
 {
-	uint64_t none = 0;
+	uint32_t flags = __atomic_load_n(&process->flags, __ATOMIC_ACQUIRE);
 
-	__atomic_compare_exchange_n(&process->end_ticks, &none, rec_clock_now(), false,
-				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-}
-
-static void judge(struct rec_process *process, uint32_t self, struct rec_family_state *state)
-{
-	uint32_t pid = __atomic_load_n(&process->pid, __ATOMIC_ACQUIRE);
-	uint32_t flags;
-
-	if (!pid || (process->flags & REC_PROCESS_LEADER))
-		return;
-	if (!__atomic_load_n(&process->end_ticks, __ATOMIC_ACQUIRE)) {
-		if (pid == self || rec_proc_alive(pid, process->start_time)) {
-			state->living++;
-			return;
-		}
-		mark_ended(process);
-		state->died++;
-	}
 	/* One that was executing another program went on as that, unrecorded. */
-	flags = __atomic_load_n(&process->flags, __ATOMIC_ACQUIRE);
-	if (flags & (REC_PROCESS_EXITING | REC_PROCESS_EXECING) && !(flags & REC_PROCESS_FATAL))
+	if ((flags & (REC_PROCESS_EXITING | REC_PROCESS_EXECING)) && !(flags & REC_PROCESS_FATAL))
 		return;
 	state->unannounced++;
 	state->crashed_pid = pid;
 	state->is_fatal = (flags & REC_PROCESS_FATAL) != 0;
 }
 
+static void judge(struct rec_region *region, uint32_t index, uint32_t self,
+		  struct rec_family_state *state)
+{
+	struct rec_process *process = rec_process_at(region, index);
+	uint32_t pid = process ? __atomic_load_n(&process->pid, __ATOMIC_ACQUIRE) : 0;
+
+	if (!pid || (process->flags & REC_PROCESS_LEADER))
+		return;
+	if (__atomic_load_n(&process->end_ticks, __ATOMIC_ACQUIRE)) {
+		/* Before this leader's time: an earlier one may have left it undone. */
+		if (!state->looks)
+			judge_end(process, pid, state);
+		return;
+	}
+	if (pid == self || rec_proc_alive(pid, process->start_time)) {
+		state->living++;
+		return;
+	}
+	judge_end(process, pid, state);
+	rec_process_leave(region, index, rec_clock_now());
+	state->died++;
+}
+
 void rec_family_look(struct rec_region *region, uint32_t self, struct rec_family_state *state)
 {
 	uint32_t count = process_count(region);
 
-	memset(state, 0, sizeof(*state));
-	for (uint32_t i = 0; i < count; i++) {
-		struct rec_process *process = rec_process_at(region, i);
-
-		if (process)
-			judge(process, self, state);
-	}
+	state->living = 0;
+	state->died = 0;
+	for (uint32_t i = 0; i < count; i++)
+		judge(region, i, self, state);
+	state->looks++;
 }
 
 /* Signal 0 is sent to nobody; only "no such thread" is sure. */

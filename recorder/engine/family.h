@@ -9,11 +9,12 @@
 
 #include "recorder/region/tables.h"
 
-/* What a look at the processes showed. */
+/* What the looks at the processes showed; zeroed before the first one. */
 struct rec_family_state {
-	uint32_t living;
-	uint32_t died;	      /* noticed by this look */
-	uint32_t unannounced; /* of all ended ones: did not say that they end (killed, crashed) */
+	uint32_t looks;
+	uint32_t living;      /* at the last look */
+	uint32_t died;	      /* noticed by the last look */
+	uint32_t unannounced; /* ended ones that did not say so (killed, crashed), of all looks */
 	uint32_t crashed_pid; /* the last of them; 0 = none */
 	uint32_t is_fatal;    /* a fatal signal was seen in it */
 };
