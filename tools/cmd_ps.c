@@ -4,6 +4,7 @@
  * In: the regions of /dev/shm. Out: a table, or JSON. Regions of other users are only counted.
  */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include <libsmartcols/libsmartcols.h>
