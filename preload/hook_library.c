@@ -60,8 +60,10 @@ static __attribute__((noinline)) bool is_plain_program(const void *caller)
 /* True where the real dlopen does the same when it is called from here. */
 static bool is_open_to_all(const char *path, const void *caller)
 {
-	if (!rec_family.base || pre_is_mute() || !path || !*path)
+	if (!rec_family.base || pre_is_mute())
 		return false;
+	if (!path || !*path)
+		return true; /* the program itself */
 	if (strchr(path, '/'))
 		return !strchr(path, '$');
 	return is_plain_program(caller);
