@@ -21,6 +21,7 @@ enum op {
 	OP_HOST,
 	OP_ADDRESS,
 	OP_PORT,
+	OP_PEER, /* host, address and port of one slot in a row */
 	OP_EMPTY32,
 	OP_EMPTY64,
 	OP_ZERO,
@@ -85,6 +86,19 @@ static uint16_t slot_of_kind(const struct ev_type *type, uint32_t kind, uint16_t
 	return otherwise;
 }
 
+/* The usual views of a connection become one step. */
+static void join_peer(struct rec_plan *plan)
+{
+	struct rec_op *last = &plan->op[plan->op_count - 1];
+
+	if (plan->op_count < 3 || last[0].code != OP_PORT || last[-1].code != OP_ADDRESS ||
+	    last[-2].code != OP_HOST || last[0].offset != last[-1].offset ||
+	    last[0].offset != last[-2].offset)
+		return;
+	plan->op_count = (uint8_t)(plan->op_count - 2);
+	last[-2].code = OP_PEER;
+}
+
 static void compile(struct rec_plan *plan, const struct ev_type *type)
 {
 	plan->shape = type->shape;
@@ -106,6 +120,7 @@ static void compile(struct rec_plan *plan, const struct ev_type *type)
 			plan->min_bytes = (uint16_t)(type->bytes - 8);
 		}
 		plan->op[plan->op_count++] = op;
+		join_peer(plan);
 	}
 }
 
@@ -117,6 +132,30 @@ void rec_encoder_init(struct rec_encoder *encoder, const struct rec_own_types *o
 	for (uint32_t i = 0; own && i < EV_USER_MAX; i++)
 		if (own->copy[i].is_valid)
 			compile(&encoder->plan[EV_NUMBER_MAX + i], &own->copy[i].type);
+}
+
+/*
+ * leb128_put() without a loop: the seven-bit groups are spread at once. Writes eight bytes,
+ * whatever the length; an event's room allows it.
+ */
+static inline uint8_t *put_varint(uint8_t *at, uint64_t value)
+{
+	uint64_t spread;
+	uint32_t bytes;
+
+	if (value < 0x80) {
+		*at = (uint8_t)value;
+		return at + 1;
+	}
+	if (unlikely(value >> 56))
+		return leb128_put(at, value);
+	bytes = leb128_size(value);
+	spread = (value & 0xfffffffull) | (value & 0xfffffff0000000ull) << 4;
+	spread = (spread & 0x3fff00003fffull) | (spread & 0xfffc0000fffc000ull) << 2;
+	spread = (spread & 0x7f007f007f007full) | (spread & 0x3f803f803f803f80ull) << 1;
+	spread |= 0x8080808080808080ull & ((1ull << 8 * (bytes - 1)) - 1);
+	memcpy(at, &spread, 8);
+	return at + bytes;
 }
 
 static inline uint32_t load32(const uint8_t *body, uint32_t offset)
@@ -142,7 +181,7 @@ static uint8_t *put_string(uint8_t *at, uint32_t key)
 		return at + 1;
 	}
 	*at++ = JFR_STRING_CONSTANT;
-	return leb128_put(at, key);
+	return put_varint(at, key);
 }
 
 static inline uint64_t size48(const struct rec_op *op, const uint8_t *body)
@@ -182,20 +221,20 @@ static __attribute__((noinline)) uint8_t *put_reference(struct rec_encoder *enco
 	case OP_STRING:
 		return put_string(at, rec_pools_string(pools, value));
 	case OP_CLASS:
-		return leb128_put(at, rec_pools_class(pools, value));
+		return put_varint(at, rec_pools_class(pools, value));
 	case OP_THREAD:
-		return leb128_put(at, rec_pools_tid(pools, value, record->ticks, record->strand));
+		return put_varint(at, rec_pools_tid(pools, value, record->ticks, record->strand));
 	case OP_STATE:
 		pools->uses_state = 1;
-		return leb128_put(at, value <= JFR_STATE_IN_OBJECT_WAIT ? value : 0);
+		return put_varint(at, value <= JFR_STATE_IN_OBJECT_WAIT ? value : 0);
 	case OP_INTERFACE:
-		return leb128_put(at, rec_pools_interface(pools, value));
+		return put_varint(at, rec_pools_interface(pools, value));
 	case OP_HOST:
-		return put_string(at, rec_pools_peer(pools, value).host);
+		return put_string(at, rec_pools_peer(pools, value)->host);
 	case OP_ADDRESS:
-		return put_string(at, rec_pools_peer(pools, value).address);
+		return put_string(at, rec_pools_peer(pools, value)->address);
 	default:
-		return leb128_put(at, rec_pools_peer(pools, value).port);
+		return put_varint(at, rec_pools_peer(pools, value)->port);
 	}
 }
 
@@ -207,10 +246,10 @@ static uint8_t *put_fields(struct rec_encoder *encoder, uint8_t *at, const struc
 	for (const struct rec_op *op = plan->op; op < plan->op + plan->op_count; op++) {
 		switch (op->code) {
 		case OP_U32:
-			at = leb128_put(at, load32(body, op->offset));
+			at = put_varint(at, load32(body, op->offset));
 			break;
 		case OP_U64:
-			at = leb128_put(at, load64(body, op->offset));
+			at = put_varint(at, load64(body, op->offset));
 			break;
 		case OP_BOOL:
 			*at++ = load32(body, op->offset) != 0;
@@ -235,17 +274,25 @@ static uint8_t *put_fields(struct rec_encoder *encoder, uint8_t *at, const struc
 		case OP_EMPTY64:
 			*at++ = load64(body, op->offset) == 0;
 			break;
+		case OP_PEER: {
+			const struct rec_peer *peer =
+				rec_pools_peer(encoder->pools, load32(body, op->offset));
+
+			memcpy(at, peer->bytes, sizeof(peer->bytes));
+			at += peer->count;
+			break;
+		}
 		case OP_ZERO:
 			*at++ = 0;
 			break;
 		case OP_SIZE48:
-			at = leb128_put(at, size48(op, body));
+			at = put_varint(at, size48(op, body));
 			break;
 		case OP_ADDRESS48:
-			at = leb128_put(at, load64(body, op->offset) & 0xffffffffffffull);
+			at = put_varint(at, load64(body, op->offset) & 0xffffffffffffull);
 			break;
 		case OP_WEIGHT:
-			at = leb128_put(at, weight_of(plan, op, body, record->bytes));
+			at = put_varint(at, weight_of(plan, op, body, record->bytes));
 			break;
 		default:
 			at = put_reference(encoder, at, op, record);
@@ -286,19 +333,21 @@ static void encode(struct rec_encoder *encoder, struct rec_plan *plan, uint32_t 
 			   << 10 * (flags & EV_FLAG_SCALE_MASK);
 		begin = duration < begin ? begin - duration : 0;
 	}
-	at = leb128_put(at, rec_encoder_ticks(encoder, begin));
+	at = put_varint(at, rec_encoder_ticks(encoder, begin));
 	if (plan->shape & EV_HAS_DURATION)
-		at = leb128_put(at, duration);
+		at = put_varint(at, duration);
 	if (plan->shape & EV_HAS_THREAD)
-		at = leb128_put(at, record->strand == REC_NONE
+		at = put_varint(at, record->strand == REC_NONE
 					    ? 0
-					    : rec_pools_thread(encoder->pools, record->strand));
+					    : rec_pools_thread_key(encoder->pools, record->strand));
 	if (plan->shape & EV_HAS_STACK) {
 		uint32_t stack = load32(record->body, 0);
 
 		if (stack && context == REC_NONE && record->strand != REC_NONE)
 			context = context_of(encoder, record->strand, record->ticks);
-		at = leb128_put(at, rec_pools_trace(encoder->pools, stack, context, record->ticks));
+		at = put_varint(
+			at,
+			stack ? rec_pools_trace(encoder->pools, stack, context, record->ticks) : 0);
 	}
 	at = put_fields(encoder, at, plan, record);
 	size = (uint64_t)(at - start);
@@ -306,7 +355,7 @@ static void encode(struct rec_encoder *encoder, struct rec_plan *plan, uint32_t 
 		*start = (uint8_t)size;
 	} else {
 		memmove(start + 2, start + 1, size - 1);
-		leb128_put(start, size + 1);
+		put_varint(start, size + 1);
 		at++;
 	}
 	encoder->stream->at = at;

@@ -207,16 +207,33 @@ static bool make_peer(struct rec_pools *pools, uint32_t id, struct rec_peer *pee
 	return true;
 }
 
-struct rec_peer rec_pools_peer(struct rec_pools *pools, uint32_t id)
+/* Host, address, port, one after the other. */
+static void encode_peer(struct rec_peer *peer)
 {
-	struct rec_peer peer = { 0, 0, 0 };
+	const uint32_t keys[] = { peer->host, peer->address };
+	uint8_t *at = peer->bytes;
+
+	for (int i = 0; i < 2; i++) {
+		*at++ = keys[i] ? JFR_STRING_CONSTANT : JFR_STRING_NULL;
+		if (keys[i])
+			at = leb128_put(at, keys[i]);
+	}
+	at = leb128_put(at, peer->port);
+	peer->count = (uint8_t)(at - peer->bytes);
+}
+
+const struct rec_peer *rec_pools_peer(struct rec_pools *pools, uint32_t id)
+{
+	static const struct rec_peer unknown = { .count = 3 };
+	struct rec_peer peer = { 0, 0, 0, 0, { 0 } };
 	uint32_t number;
 
 	if (id == 0)
-		return peer;
+		return &unknown;
 	if (!rec_map_get(&pools->peer_ids, id, &number)) {
 		number = 0;
 		if (make_peer(pools, id, &peer)) {
+			encode_peer(&peer);
 			if (!rec_vec_put(&pools->peers, &peer, sizeof(peer)))
 				no_memory(pools);
 			number = (uint32_t)(pools->peers.used / sizeof(peer));
@@ -226,9 +243,9 @@ struct rec_peer rec_pools_peer(struct rec_pools *pools, uint32_t id)
 	}
 	if (number == 0) {
 		pools->stale++;
-		return peer;
+		return &unknown;
 	}
-	return ((const struct rec_peer *)pools->peers.data)[number - 1];
+	return (const struct rec_peer *)pools->peers.data + number - 1;
 }
 
 /* Encodes a stack; the key, 0 when it is stale. */

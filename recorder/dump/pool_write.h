@@ -18,10 +18,12 @@
 #define REC_LOCAL_BASE EV_NAME_MAX
 #define REC_LOCAL_END (1u << 24)
 
-/* The peer of a connection, as keys of strings. */
+/* The peer of a connection: keys of strings, and the three as they stand in an event. */
 struct rec_peer {
 	uint32_t host, address;
 	uint32_t port;
+	uint8_t count;
+	uint8_t bytes[19];
 };
 
 struct rec_pools {
@@ -63,9 +65,9 @@ uint32_t rec_pools_interface(struct rec_pools *pools, uint32_t id);
 /**
  * rec_pools_peer() - the peer of a connection's id.
  *
- * Return: keys and port, all 0 where it is unknown. Context: one thread.
+ * Return: keys and port, all 0 where it is unknown; valid until the next call. Context: one thread.
  */
-struct rec_peer rec_pools_peer(struct rec_pools *pools, uint32_t id);
+const struct rec_peer *rec_pools_peer(struct rec_pools *pools, uint32_t id);
 
 /**
  * rec_pools_trace() - key of a stack as seen by a process at a time.
@@ -84,6 +86,14 @@ uint32_t rec_pools_trace(struct rec_pools *pools, uint32_t id, uint32_t context,
  */
 uint64_t rec_pools_thread(struct rec_pools *pools, uint32_t strand);
 uint64_t rec_pools_tid(struct rec_pools *pools, uint32_t tid, uint64_t ticks, uint32_t by);
+
+/* The usual case of rec_pools_thread() without a call. */
+static inline uint64_t rec_pools_thread_key(struct rec_pools *pools, uint32_t strand)
+{
+	const struct rec_strand *one = rec_thread_list_at(pools->threads, strand);
+
+	return likely(one->is_written) ? one->key : rec_pools_thread(pools, strand);
+}
 
 /**
  * rec_pools_local() - an id for a string of the dump itself, to be put in a record.

@@ -139,15 +139,15 @@ uint64_t rec_snapshot_end_ticks(const struct rec_snapshot *snapshot, uint32_t pi
 	return cursor.ticks;
 }
 
-/* Sinks the root to its place. */
-static void heap_sink(struct rec_cursor *heap, uint32_t count, uint32_t root)
+/* Sinks a cell to its place. */
+static inline void heap_sink(struct rec_heap_cell *heap, uint32_t count, uint32_t root)
 {
-	struct rec_cursor moved = heap[root];
+	struct rec_heap_cell moved = heap[root];
 	uint32_t child;
 
 	while ((child = 2 * root + 1) < count) {
-		if (child + 1 < count && heap[child + 1].ticks < heap[child].ticks)
-			child++;
+		if (child + 1 < count)
+			child += heap[child + 1].ticks < heap[child].ticks;
 		if (moved.ticks <= heap[child].ticks)
 			break;
 		heap[root] = heap[child];
@@ -159,45 +159,48 @@ static void heap_sink(struct rec_cursor *heap, uint32_t count, uint32_t root)
 int rec_snapshot_begin(struct rec_snapshot *snapshot)
 {
 	struct rec_piece *pieces = (struct rec_piece *)snapshot->pieces.data;
-	struct rec_cursor *heap;
 	uint32_t count = snapshot->piece_count;
 
 	rec_sort(pieces, count, sizeof(*pieces), piece_of_strand);
 	for (uint32_t i = 0, end; i < count; i = end) {
 		struct rec_cursor cursor = { .piece = i, .strand = pieces[i].strand };
+		struct rec_heap_cell cell = { .cursor = snapshot->heap_count };
 
 		for (end = i; end < count && pieces[end].strand == cursor.strand;)
 			end++;
 		cursor.last = end;
 		if (!cursor_advance(snapshot, &cursor))
 			continue;
-		if (!rec_vec_put(&snapshot->cursors, &cursor, sizeof(cursor)))
+		cell.ticks = cursor.ticks;
+		if (!rec_vec_put(&snapshot->cursors, &cursor, sizeof(cursor)) ||
+		    !rec_vec_put(&snapshot->heap, &cell, sizeof(cell)))
 			return HOLTER_E_NOMEM;
-		snapshot->cursor_count++;
+		snapshot->heap_count++;
 	}
-	heap = (struct rec_cursor *)snapshot->cursors.data;
-	for (uint32_t i = snapshot->cursor_count / 2; i-- > 0;)
-		heap_sink(heap, snapshot->cursor_count, i);
+	for (uint32_t i = snapshot->heap_count / 2; i-- > 0;)
+		heap_sink((struct rec_heap_cell *)snapshot->heap.data, snapshot->heap_count, i);
 	snapshot->started = 0;
 	return 0;
 }
 
 const struct rec_cursor *rec_snapshot_next(struct rec_snapshot *snapshot)
 {
-	struct rec_cursor *heap = (struct rec_cursor *)snapshot->cursors.data;
-	uint32_t count = snapshot->cursor_count;
+	struct rec_heap_cell *heap = (struct rec_heap_cell *)snapshot->heap.data;
+	struct rec_cursor *cursors = (struct rec_cursor *)snapshot->cursors.data;
 
-	if (snapshot->started && count > 0) {
-		heap->at += EV_WORDS(*heap->at);
-		if (!cursor_advance(snapshot, heap)) {
-			heap[0] = heap[--count];
-			snapshot->cursor_count = count;
-		}
-		if (count > 1)
-			heap_sink(heap, count, 0);
+	if (likely(snapshot->started && snapshot->heap_count > 0)) {
+		struct rec_cursor *cursor = &cursors[heap->cursor];
+
+		cursor->at += EV_WORDS(*cursor->at);
+		if (likely(cursor_advance(snapshot, cursor)))
+			heap->ticks = cursor->ticks;
+		else
+			heap[0] = heap[--snapshot->heap_count];
+		if (snapshot->heap_count > 1)
+			heap_sink(heap, snapshot->heap_count, 0);
 	}
 	snapshot->started = 1;
-	return count ? heap : NULL;
+	return snapshot->heap_count ? &cursors[heap->cursor] : NULL;
 }
 
 void rec_snapshot_free(struct rec_snapshot *snapshot)
@@ -205,4 +208,5 @@ void rec_snapshot_free(struct rec_snapshot *snapshot)
 	rec_vec_free(&snapshot->copies);
 	rec_vec_free(&snapshot->pieces);
 	rec_vec_free(&snapshot->cursors);
+	rec_vec_free(&snapshot->heap);
 }

@@ -29,11 +29,18 @@ struct rec_cursor {
 	uint32_t strand;
 };
 
+/* A cursor by the time of its record; small, because the heap moves these about. */
+struct rec_heap_cell {
+	uint64_t ticks;
+	uint64_t cursor; /* number */
+};
+
 struct rec_snapshot {
 	struct rec_vec copies;	/* struct rec_chunk */
 	struct rec_vec pieces;	/* struct rec_piece */
-	struct rec_vec cursors; /* struct rec_cursor: a heap, the earliest first */
-	uint32_t piece_count, cursor_count;
+	struct rec_vec cursors; /* struct rec_cursor, one a thread */
+	struct rec_vec heap;	/* struct rec_heap_cell, the earliest first */
+	uint32_t piece_count, heap_count;
 	uint64_t recycled, damaged, damaged_records;
 	int started;
 };

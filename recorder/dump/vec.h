@@ -11,8 +11,9 @@
 #include "recorder/base/leb128.h"
 #include "recorder/base/util.h"
 
-#define REC_VEC_MAX (1ull << 33) /* bytes of one vector: a damaged region cannot make us ask more  \
-				  */
+#define REC_VEC_MAX                                                                                \
+	(1ull << 33) /* bytes of one vector: a damaged region cannot make us ask more              \
+		      */
 
 struct rec_vec {
 	uint8_t *data; /* NULL: nothing yet */
