@@ -89,7 +89,11 @@ int text_parse_size(const char *at, size_t count, uint64_t *bytes);
  */
 int text_parse_bool(const char *at, size_t count);
 
-/* Equal to a NUL-ended string? text_equal_case() ignores ASCII case. */
+/**
+ * text_equal() - is it equal to a NUL-ended string? text_equal_case() ignores ASCII case.
+ *
+ * Return: true or false. Context: any; async-signal-safe.
+ */
 bool text_equal(const char *at, size_t count, const char *string);
 bool text_equal_case(const char *at, size_t count, const char *string);
 
