@@ -205,11 +205,19 @@ bool rec_cfi_expand(uint32_t rule, struct rec_cfi_row *row)
 	return form != 0;
 }
 
-/* Does an instruction that ends at `after` look like a call? The 8 bytes before it are readable. */
-static bool follows_call(uint64_t after)
+/* Sixteen bytes of code, by instructions of our own: sanitizers object to reading just anything. */
+static void read_code(uint64_t address, uint8_t *code)
 {
-	const uint8_t *end = (const uint8_t *)after;
+	uint64_t words[2];
 
+	__asm__ volatile("mov %1, %0" : "=r"(words[0]) : "m"(*(const uint64_t *)address));
+	__asm__ volatile("mov %1, %0" : "=r"(words[1]) : "m"(*(const uint64_t *)(address + 8)));
+	memcpy(code, words, sizeof(words));
+}
+
+/* Does an instruction that ends at `end` look like a call? The 8 bytes before are readable. */
+static bool follows_call(const uint8_t *end)
+{
 	if (end[-5] == 0xe8)
 		return true;
 	/* ff /2 with every length of operand: 2, 3, 4 (SIB), 6, 7 bytes */
@@ -220,12 +228,8 @@ static bool follows_call(uint64_t after)
 }
 
 /* Code of a procedure linkage table that nothing describes: only its jumps, or the push before. */
-static bool is_plt(uint64_t location)
+static bool is_plt(const uint8_t *code)
 {
-	const uint8_t *code = (const uint8_t *)location;
-
-	if ((location & (PAGE_BYTES - 1)) > PAGE_BYTES - 16)
-		return false;
 	if (memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0) /* endbr64 */
 		code += 4;
 	if (code[0] == 0xf2) /* bnd */
@@ -235,12 +239,8 @@ static bool is_plt(uint64_t location)
 }
 
 /* mov $15, %rax (two encodings); syscall: the return of a handler in code without a description. */
-static bool is_sigreturn(uint64_t location)
+static bool is_sigreturn(const uint8_t *code)
 {
-	const void *code = (const void *)location;
-
-	if ((location & (PAGE_BYTES - 1)) > PAGE_BYTES - 16)
-		return false;
 	return memcmp(code, "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9) == 0 ||
 	       memcmp(code, "\xb8\x0f\x00\x00\x00\x0f\x05", 7) == 0;
 }
@@ -249,14 +249,18 @@ static bool is_sigreturn(uint64_t location)
 static uint32_t rule_without_cfi(uint64_t location, uint32_t how)
 {
 	uint64_t pc = how & REC_CFI_EXACT ? location : location + 1;
+	uint8_t code[16], before[16];
 
-	if (!is_readable(pc - 8) || !is_readable(pc))
+	/* Words at both ends, so that no page between is missed. */
+	if (!is_readable(pc - 16) || !is_readable(pc + 8))
 		return special(REC_CFI_STOP, 0);
-	if (is_sigreturn(pc))
+	read_code(pc, code);
+	read_code(pc - 16, before);
+	if (is_sigreturn(code))
 		return special(REC_CFI_SIGNAL, 0);
 	if (how & REC_CFI_EXACT)
-		return is_plt(pc) ? REC_CFI_FORM_RSP | 1u << 12 : special(REC_CFI_FRAME, 0);
-	return special(follows_call(pc) ? REC_CFI_FRAME : REC_CFI_STOP, 0);
+		return is_plt(code) ? REC_CFI_FORM_RSP | 1u << 12 : special(REC_CFI_FRAME, 0);
+	return special(follows_call(before + 16) ? REC_CFI_FRAME : REC_CFI_STOP, 0);
 }
 
 /* After a guess, the address may be any, also one in an object on its way out. */
