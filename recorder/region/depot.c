@@ -21,8 +21,9 @@
 #define SLOT_OFFSET_MASK 0xffffffull
 #define SLOT_TAG_SHIFT 40
 #define SLOT_GENERATION_SHIFT 24
-#define PROBE_LINE 8u /* slots of a cache line */
-#define PROBE_MAX 32u /* slots looked at; full: the generation is turned */
+#define PROBE_LINE 8u	   /* slots of a cache line */
+#define INDEX_PIECE_BITS 6 /* 64 pieces, one bit each of index_ready */
+#define PROBE_MAX 32u	   /* slots looked at; full: the generation is turned */
 #define TURN_TRIES 4
 #define TURN_ROOM (64ull << 10) /* a half with less would only drop what the other one holds */
 #define ENTRY_HEADER 16u
@@ -33,7 +34,8 @@ struct half {
 	struct rec_region *region;
 	uint8_t *base;
 	uint64_t *index;
-	uint32_t slots; /* a power of two */
+	uint32_t slots; /* a power of two, at least 64 */
+	uint32_t slot_bits;
 	uint32_t generation;
 	uint64_t bytes;
 };
@@ -73,6 +75,7 @@ static inline __attribute__((always_inline)) struct half half_of(const struct re
 			      .base = base,
 			      .index = (uint64_t *)base,
 			      .slots = l->depot_slots,
+			      .slot_bits = 31u - (uint32_t)__builtin_clz(l->depot_slots),
 			      .generation = generation,
 			      .bytes = l->depot_half };
 }
@@ -200,13 +203,41 @@ static uint32_t id_make(uint32_t generation, uint64_t offset)
 }
 
 /* The slot looked at as number `i`: whole cache lines, the first slot by the hash. */
-static inline uint64_t *probe_slot(const struct half *half, uint64_t hash, uint32_t i)
+static inline uint32_t probe_slot(const struct half *half, uint64_t hash, uint32_t i)
 {
 	uint32_t first = (uint32_t)hash;
 	uint32_t at = (first & ~(PROBE_LINE - 1)) + (i & ~(PROBE_LINE - 1)) +
 		      ((first + i) & (PROBE_LINE - 1));
 
-	return &half->index[at & (half->slots - 1)];
+	return at & (half->slots - 1);
+}
+
+/*
+ * The pages of the index that hold a slot may be touched; reserves them if need be. A page at a
+ * time, since the index is 256 KiB at 16 MiB of ring, and a page costs a microsecond.
+ */
+static inline __attribute__((always_inline)) bool slot_is_ready(const struct half *half,
+								uint32_t slot)
+{
+	uint32_t piece = slot >> (half->slot_bits - INDEX_PIECE_BITS);
+	uint64_t *ready = &half->region->header->depot.half[half->generation & 1].index_ready;
+
+	return (__atomic_load_n(ready, __ATOMIC_ACQUIRE) >> piece & 1) != 0;
+}
+
+static bool slot_ensure(const struct half *half, uint32_t slot)
+{
+	uint32_t piece = slot >> (half->slot_bits - INDEX_PIECE_BITS);
+	uint64_t bytes = (uint64_t)half->slots * 8 >> INDEX_PIECE_BITS;
+	uint64_t from = (uint64_t)(half->base - half->region->base) + piece * bytes;
+
+	if (likely(slot_is_ready(half, slot)))
+		return true;
+	if (rec_region_reserve(half->region, from, from + bytes) != 0)
+		return false;
+	__atomic_fetch_or(&half->region->header->depot.half[half->generation & 1].index_ready,
+			  1ull << piece, __ATOMIC_RELEASE);
+	return true;
 }
 
 /*
@@ -221,7 +252,11 @@ static uint64_t index_search(const struct half *half, const struct wanted *wante
 
 	*free_slot = NULL;
 	for (uint32_t i = 0; i < PROBE_MAX; i++) {
-		uint64_t *slot = probe_slot(half, wanted->hash, i);
+		uint32_t number = probe_slot(half, wanted->hash, i);
+		uint64_t *slot = &half->index[number];
+
+		if (!slot_ensure(half, number))
+			return 0;
 		/* Pairs with the release that stored it: the entry's content is there. */
 		uint64_t value = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
 
@@ -237,28 +272,23 @@ static uint64_t index_search(const struct half *half, const struct wanted *wante
 	return 0;
 }
 
-/* Makes a half usable: its index must be there as a whole, entries follow as they are needed. */
-static bool half_prepare(struct rec_region *region, uint32_t generation)
+/* Makes a half usable; pages of its index and entries follow as they are needed. */
+static void half_prepare(struct rec_region *region, uint32_t generation)
 {
 	struct half half = half_of(region, generation);
-	uint32_t *done = &region->header->depot.half[generation & 1].index_ready;
 	uint64_t *ready = &region->header->depot.half[generation & 1].ready;
-	uint64_t offset = region->layout.depot + (generation & 1) * region->layout.depot_half;
 	uint64_t expected = 0;
 
-	if (likely(__atomic_load_n(done, __ATOMIC_ACQUIRE) != 0))
-		return true;
-	if (rec_region_reserve(region, offset, offset + (uint64_t)half.slots * 8) != 0)
-		return false;
-	/* A late second one must not lower what others reserved meanwhile. */
-	__atomic_compare_exchange_n(ready, &expected, (uint64_t)half.slots * 8, false,
-				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-	expected = 0;
+	if (likely(__atomic_load_n(ready, __ATOMIC_ACQUIRE) != 0))
+		return;
 	__atomic_compare_exchange_n(&region->header->depot.half[generation & 1].used, &expected,
 				    (uint64_t)generation << 32 | half.slots * 8u, false,
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-	__atomic_store_n(done, 1, __ATOMIC_RELEASE);
-	return true;
+	expected = 0;
+	/* Last, and only from 0: a late second one must not lower what others reserved meanwhile.
+	 */
+	__atomic_compare_exchange_n(ready, &expected, (uint64_t)half.slots * 8, false,
+				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 static bool half_ensure(const struct half *half, uint64_t need)
@@ -324,7 +354,8 @@ static bool generation_turn(struct rec_region *region, uint32_t seen)
 	uint64_t old;
 
 	/* Never give up a half that holds something for one that cannot hold anything. */
-	if (!half_prepare(region, next) || !half_ensure(&half, half.slots * 8u + TURN_ROOM))
+	half_prepare(region, next);
+	if (!half_ensure(&half, half.slots * 8u + TURN_ROOM))
 		return false;
 	old = __atomic_load_n(used, __ATOMIC_RELAXED);
 	while (old >> 32 < next) {
@@ -378,7 +409,10 @@ static __attribute__((noinline)) uint32_t intern_slow(struct rec_region *region,
 		struct half half = half_of(region, generation);
 		uint32_t id;
 
-		if ((uint8_t)generation == 0 || !half_prepare(region, generation))
+		if ((uint8_t)generation == 0)
+			return 0;
+		half_prepare(region, generation);
+		if (!slot_ensure(&half, probe_slot(&half, wanted->hash, 0)))
 			return 0;
 		id = intern_once(&half, wanted);
 		if (likely(id != 0))
@@ -397,10 +431,11 @@ uint32_t rec_depot_intern(struct rec_region *region, enum rec_depot_kind kind, u
 	struct half half = half_of(region, generation);
 	uint64_t value, offset;
 
-	/* Its pages must be there before the index is looked at. */
-	if (likely(__atomic_load_n(&region->header->depot.half[generation & 1].index_ready,
-				   __ATOMIC_ACQUIRE) != 0)) {
-		value = __atomic_load_n(probe_slot(&half, wanted.hash, 0), __ATOMIC_ACQUIRE);
+	uint32_t slot = probe_slot(&half, wanted.hash, 0);
+
+	/* Its page must be there before the index is looked at. */
+	if (likely(slot_is_ready(&half, slot))) {
+		value = __atomic_load_n(&half.index[slot], __ATOMIC_ACQUIRE);
 		offset = (value & SLOT_OFFSET_MASK) * 8;
 		if (likely((value & ~SLOT_OFFSET_MASK) == slot_mark(&half, wanted.hash) &&
 			   entry_equals(&half, offset, &wanted)))

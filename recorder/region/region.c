@@ -66,7 +66,7 @@ int rec_layout_compute(uint64_t memory_bytes, struct rec_layout *layout)
 	    memory_bytes % REC_CHUNK_BYTES != 0)
 		return HOLTER_E_LIMIT;
 	l.chunk_max = (uint32_t)(memory_bytes / REC_CHUNK_BYTES);
-	l.depot_half = align_up(max_u64(memory_bytes / 8, DEPOT_HALF_MIN), PAGE_BYTES);
+	l.depot_half = align_up(max_u64(memory_bytes / 4, DEPOT_HALF_MIN), PAGE_BYTES);
 	l.depot_half = min_u64(l.depot_half, DEPOT_HALF_MAX);
 	l.depot_slots = 1u << (63 - __builtin_clzll(l.depot_half / DEPOT_INDEX_RATIO));
 	l.header = section(&at, sizeof(struct rec_header));
