@@ -573,19 +573,33 @@ test_a_leader_thread()
 	expect_status 0
 }
 
+# A program that was recorded executes one that is not: its end is no crash.
 test_programs_that_lose_the_preload()
 {
-	start_sleep
-	kill -9 "$pid"
 	dir=$work/$name
-	rm -f "$dir/log"
+	mkdir -p "$dir"
 	"$H" run --dir "$dir" -o log="$dir/log" -- env LD_PRELOAD= sleep 1000 &
 	pid=$!
 	disown "$pid"
 	pids+=("$pid")
-	# env itself was recorded: the log is silent, and the end is no crash.
 	await grep -q sleep /proc/"$pid"/comm
-	rm -f "$dir"/*.jfr*
+	kill -9 "$pid"
+	await no_region_of "$pid"
+	[ "$(ls "$dir")" = '' ] || fail "files: $(ls "$dir")"
+}
+
+test_a_library_that_is_not_ours()
+{
+	dir=$work/$name
+	mkdir -p "$dir"
+	HOLTER_LIB=$(ldd /bin/true | awk '/libc.so/ { print $3 }') \
+		"$H" run --dir "$dir" -o log="$dir/log" -- sleep 1000 &
+	pid=$!
+	disown "$pid"
+	pids+=("$pid")
+	await grep -q 'did not load libholter.so' "$dir/log"
+	try env HOLTER_LIB=/nonexistent.so "$H" run -- true
+	expect_error 1 'HOLTER_LIB=/nonexistent.so: No such file'
 	kill -9 "$pid"
 	await no_region_of "$pid"
 }
