@@ -13,7 +13,9 @@
 /* Set while the process has one thread (glibc 2.32); absent: never known to be alone. */
 extern char __libc_single_threaded __attribute__((weak));
 
-#define SPIN_FREE 1 /* x86-64: 1 = free, 0 and below = taken */
+#define ROBUST_KIND 16	     /* PTHREAD_MUTEX_ROBUST_NORMAL_NP in __kind */
+#define HELD_MASK 0x3fffffff /* tid or state; above: FUTEX_WAITERS, FUTEX_OWNER_DIED */
+#define SPIN_FREE 1	     /* x86-64: 1 = free, 0 and below = taken */
 /* Cold ends of the hooks; not inlined, so that the quick path needs no frame. */
 #define KEPT static __attribute__((noinline))
 
@@ -38,6 +40,11 @@ static bool is_time_usable(clockid_t clock, const struct timespec *until)
 
 /* --- mutexes ---------------------------------------------------------------------------------- */
 
+static inline bool is_robust(const pthread_mutex_t *mutex)
+{
+	return (mutex->__data.__kind & ROBUST_KIND) != 0;
+}
+
 /* The owner of a recursive mutex takes it once more: no wait. */
 static bool is_own_recursive(const pthread_mutex_t *mutex, uint32_t owner)
 {
@@ -45,22 +52,32 @@ static bool is_own_recursive(const pthread_mutex_t *mutex, uint32_t owner)
 	       owner == rec_thread_self()->tid;
 }
 
+static bool is_taken(const pthread_mutex_t *mutex)
+{
+	return (__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) & HELD_MASK) != 0;
+}
+
 static void mutex_wait_begin(struct pre_wait *wait, const pthread_mutex_t *mutex)
 {
 	uint32_t owner = pre_mutex_owner(mutex);
 	bool is_held = true;
 
-	if (pre_lock_mode() == REC_LOCK_TIMED)
-		is_held = __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) != 0 &&
-			  !is_own_recursive(mutex, owner);
+	/* Not tried first: what the word says. */
+	if (pre_lock_mode() == REC_LOCK_TIMED || is_robust(mutex))
+		is_held = is_taken(mutex) && !is_own_recursive(mutex, owner);
 	pre_wait_begin(wait, mutex, owner, is_held);
 }
 
-/* locks=try: the real trylock. EBUSY: the real lock is to be called, and its wait recorded. */
+/*
+ * locks=try: the real trylock. EBUSY: the real lock is to be called, and its wait recorded. A
+ * robust mutex is never tried: where it cannot be recovered, glibc's trylock says so and keeps the
+ * lock.
+ */
 static inline int mutex_try(pthread_mutex_t *mutex)
 {
-	return likely(pre_lock_mode() == REC_LOCK_TRY) ? pre_real.pthread_mutex_trylock(mutex)
-						       : EBUSY;
+	return likely(pre_lock_mode() == REC_LOCK_TRY && !is_robust(mutex))
+		       ? pre_real.pthread_mutex_trylock(mutex)
+		       : EBUSY;
 }
 
 KEPT int mutex_lock_waits(pthread_mutex_t *mutex)

@@ -99,26 +99,16 @@ PRE_HOOK void *realloc(void *pointer, size_t size)
 	return realloc_kept(pointer, size);
 }
 
-KEPT void *reallocarray_kept(void *pointer, size_t count, size_t size)
-{
-	struct pre_forgotten forgotten = { 0 };
-	size_t bytes;
-
-	if (__builtin_mul_overflow(count, size, &bytes))
-		return pre_real.reallocarray(pointer, count, size);
-	if (pointer)
-		pre_memory_forget(pointer, &forgotten);
-	return resized(&forgotten, pre_real.reallocarray(pointer, count, size), bytes);
-}
-
+/* The real realloc: glibc's reallocarray would call our own hook of it. */
 PRE_HOOK void *reallocarray(void *pointer, size_t count, size_t size)
 {
 	size_t bytes;
 
-	if (likely(!__builtin_mul_overflow(count, size, &bytes) &&
-		   pre_memory_free_passes(pointer) && pre_memory_passes(bytes)))
+	if (unlikely(__builtin_mul_overflow(count, size, &bytes)))
 		return pre_real.reallocarray(pointer, count, size);
-	return reallocarray_kept(pointer, count, size);
+	if (likely(pre_memory_free_passes(pointer) && pre_memory_passes(bytes)))
+		return pre_real.realloc(pointer, bytes);
+	return realloc_kept(pointer, bytes);
 }
 
 KEPT int posix_memalign_kept(void **result, size_t align, size_t size)
