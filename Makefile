@@ -59,7 +59,7 @@ PUBLIC_HEADERS := $(wildcard recorder/holter.h recorder/format/holter_error.h \
 
 # What the holter command and the unit tests need beside libc.
 READER_LIBS := -llz4 -lz -ldw -lelf -liberty
-TOOL_LIBS := $(READER_LIBS) -lsmartcols -lpthread -ldl
+TOOL_LIBS := $(READER_LIBS) -lsmartcols -lm -lpthread -ldl
 # The allocator of the command (architecture 10); a sanitizer brings its own.
 ALLOCATOR := $(if $(filter asan tsan,$(BUILD)),,-ljemalloc)
 TEST_LIBS := -Wl,--start-group $(O)/libholter_recorder.a $(O)/libholter_reader.a \
