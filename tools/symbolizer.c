@@ -28,6 +28,27 @@ static int resolve(void *context, const char *module, const char *build_id, uint
 	return count;
 }
 
+/* A type_info's name is a symbol's without its head; "_ZTS" is that of the name itself. */
+static bool type_name(void *context, const char *mangled, size_t length, char *name, size_t size)
+{
+	static const char head[] = "_ZTS", said[] = "typeinfo name for ";
+	struct rdr_symbol symbol;
+	char raw[1024];
+
+	(void)context;
+	if (length == 0 || length > sizeof(raw) - sizeof(head))
+		return false;
+	memcpy(raw, head, sizeof(head) - 1);
+	memcpy(raw + sizeof(head) - 1, mangled, length);
+	raw[sizeof(head) - 1 + length] = 0;
+	rdr_symbols_demangle(raw, &symbol);
+	if (strncmp(symbol.name, said, sizeof(said) - 1) != 0 ||
+	    strlen(symbol.name) - (sizeof(said) - 1) >= size)
+		return false;
+	strcpy(name, symbol.name + sizeof(said) - 1);
+	return true;
+}
+
 const struct rec_symbolizer *cli_symbolizer(void)
 {
 	static struct rec_symbolizer symbolizer;
@@ -37,6 +58,7 @@ const struct rec_symbolizer *cli_symbolizer(void)
 		if (!symbolizer.context)
 			return NULL;
 		symbolizer.resolve = resolve;
+		symbolizer.type_name = type_name;
 	}
 	return &symbolizer;
 }

@@ -31,6 +31,10 @@ struct rec_symbolizer {
 	int (*resolve)(void *context, const char *module, const char *build_id, uint64_t address,
 		       struct rec_symbol *symbols, int max);
 	void *context;
+	/* Name of a C++ class from its mangled one, NUL-ended; NULL: they stay mangled. False:
+	 * unknown. */
+	bool (*type_name)(void *context, const char *mangled, size_t length, char *name,
+			  size_t size);
 };
 
 struct rec_dump_options {

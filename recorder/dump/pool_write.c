@@ -110,7 +110,9 @@ int64_t rec_pools_names(struct rec_pools *pools, uint32_t id)
 
 uint32_t rec_pools_class(struct rec_pools *pools, uint32_t id)
 {
+	const struct rec_symbolizer *symbolizer = pools->frames.symbolizer;
 	const char *text;
+	char name[1024];
 	uint64_t count;
 	uint32_t key = 0;
 
@@ -118,6 +120,12 @@ uint32_t rec_pools_class(struct rec_pools *pools, uint32_t id)
 		return 0;
 	if (!rec_map_get(&pools->class_ids, id, &key)) {
 		text = text_of(pools, id, &count);
+		/* What is not of names.def is the type_info name of a C++ class. */
+		if (text && id >= EV_NAME_MAX && symbolizer && symbolizer->type_name &&
+		    symbolizer->type_name(symbolizer->context, text, count, name, sizeof(name))) {
+			text = name;
+			count = strlen(name);
+		}
 		if (text) {
 			key = rec_frames_class(&pools->frames, text, count);
 			if (!key)

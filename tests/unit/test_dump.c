@@ -316,7 +316,7 @@ START_TEST(symbols_and_inlined_frames)
 	uint64_t code[] = { 0x3000000200, 0x3000000400 }, again[] = { 0x3000000400, 0x3000000200 };
 	struct ev_Malloc event = { .size = 1 };
 	int calls = 0;
-	struct rec_symbolizer symbolizer = { symbolize, &calls };
+	struct rec_symbolizer symbolizer = { .resolve = symbolize, .context = &calls };
 
 	fill_module(&region, root, 0x3000000000, 0x3000001000, "/lib/code.so", 0, 0);
 	fill_thread(&main, &region, root, 4000, "main", at(0));
