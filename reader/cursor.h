@@ -40,7 +40,11 @@ static inline uint64_t rdr_be64(const uint8_t *at)
 	return __builtin_bswap64(value);
 }
 
-/* Reads an integer; returns the byte behind it, or NULL when it is cut off. */
+/*
+ * Reads an integer; returns the byte behind it, or NULL when it is cut off. Byte by byte on
+ * purpose: the width of a field seldom changes, so the branches are foreseen and the next field
+ * need not wait for this one's bytes, as it would with a count of leading zeros.
+ */
 static inline const uint8_t *rdr_varint(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
 	if (likely(at < end && *at < 0x80)) {
@@ -57,17 +61,12 @@ static inline const uint8_t *rdr_varint(const uint8_t *at, const uint8_t *end, u
 /* Skips an integer; returns the byte behind it, or NULL when it is cut off. */
 static inline const uint8_t *rdr_skip_varint(const uint8_t *at, const uint8_t *end)
 {
-	uint64_t word;
+	const uint8_t *last = end - at > 8 ? at + 8 : end;
 
-	if (likely(end - at >= 9)) {
-		if (*at < 0x80)
-			return at + 1;
-		/* The first byte without the top bit ends it; the ninth always does. */
-		memcpy(&word, at, 8);
-		word = ~word & 0x8080808080808080ull;
-		return at + (word ? (unsigned)__builtin_ctzll(word) / 8 + 1 : 9);
-	}
-	return leb128_get(at, end, &word);
+	while (at < last)
+		if (*at++ < 0x80)
+			return at;
+	return at < end ? at + 1 : NULL;
 }
 
 static inline uint64_t rdr_get_varint(struct rdr_cursor *cursor)

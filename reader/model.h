@@ -104,6 +104,7 @@ struct holter_type {
 	bool is_marked_simple;
 	bool is_event;
 	bool is_bad_reported;
+	uint16_t varint_count; /* of a struct of nothing but integers; 0 else */
 	uint16_t field_count;
 	struct holter_field *fields;
 	struct holter_setting *settings;

@@ -11,12 +11,49 @@ static const uint8_t *skip_bytes(const uint8_t *at, const uint8_t *end, size_t s
 	return (size_t)(end - at) >= size ? at + size : NULL;
 }
 
+/*
+ * Skips integers, a word at a time: each byte without the top bit ends one. A word starts where an
+ * integer does, so a word without such a byte is one of nine bytes, whose last may look like any.
+ */
+static const uint8_t *skip_varints(const uint8_t *at, const uint8_t *end, uint64_t count)
+{
+	while (count && end - at >= 9) {
+		uint64_t word;
+		uint64_t ends;
+		uint64_t found;
+
+		memcpy(&word, at, 8);
+		ends = ~word >> 7 & 0x0101010101010101ull;
+		found = ends * 0x0101010101010101ull >> 56;
+		if (found > count)
+			break;
+		if (!found) {
+			at += 9;
+			count--;
+			continue;
+		}
+		at += 8 - (unsigned)__builtin_clzll(ends) / 8;
+		count -= found;
+	}
+	while (at && count--)
+		at = rdr_skip_varint(at, end);
+	return at;
+}
+
 static const uint8_t *skip_array(const struct holter_field *field, const uint8_t *at,
 				 const uint8_t *end)
 {
-	uint64_t count;
+	uint64_t count = 0;
+	uint64_t per_element = 0;
 
 	at = rdr_varint(at, end, &count);
+	/* Frames of a stack are the bulk of most recordings. */
+	if (field->element_op == RDR_OP_VARINT)
+		per_element = 1;
+	else if (field->element_op == RDR_OP_STRUCT)
+		per_element = field->type->varint_count;
+	if (at && per_element && count <= (uint64_t)(end - at))
+		return skip_varints(at, end, count * per_element);
 	while (at && count--)
 		at = rdr_skip_element(field, at, end);
 	return at;

@@ -7,8 +7,7 @@
 #include "reader/model.h"
 
 /* The byte behind an inline value of `type` at `at`; NULL when it is damaged or unreadable. */
-const uint8_t *rdr_skip_type(const struct holter_type *type, const uint8_t *at,
-			     const uint8_t *end);
+const uint8_t *rdr_skip_type(const struct holter_type *type, const uint8_t *at, const uint8_t *end);
 
 /* As rdr_skip_field(), for what is neither a byte nor an integer. */
 const uint8_t *rdr_skip_other(const struct holter_field *field, uint8_t op, const uint8_t *at,

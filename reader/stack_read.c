@@ -191,37 +191,69 @@ static const uint8_t *read_frame(struct holter_reader *reader, const struct holt
 	return at;
 }
 
-/* The array of frames. Damage ends the stack early, which is the same as being truncated. */
-static int read_frames(struct holter_reader *reader, const struct holter_value *array,
-		       struct holter_stack *stack)
+/*
+ * The array of frames at `at`; moves it behind them. Damage ends the stack early, which is the same
+ * as being truncated.
+ */
+static int read_frames(struct holter_reader *reader, const struct holter_field *field,
+		       const uint8_t **place, const uint8_t *end, struct holter_stack *stack)
 {
-	const struct holter_type *type = array->type;
-	const uint8_t *at = array->at;
+	const struct holter_type *type = field->type;
+	const uint8_t *at = *place;
 	struct holter_frame *frames;
 	const uint8_t *parts;
-	uint64_t count = array->as.count;
+	uint64_t count;
 	int code = 0;
 
-	if (type->op != RDR_OP_STRUCT || array->element->is_pooled || !count)
+	at = rdr_varint(at, end, &count);
+	/* The count is bounded by the bytes, and so that a lie stays cheap, by a frame's least. */
+	if (at && count > (uint64_t)(end - at) / type->field_count)
+		count = (uint64_t)(end - at) / type->field_count;
+	if (!at || !count) {
+		*place = at;
 		return 0;
-	/* The count was bounded by the bytes; so that a lie stays cheap, also by a frame's least.
-	 */
-	count = min_u64(count, (uint64_t)(array->end - at) / type->field_count);
+	}
 	count = min_u64(count, UINT32_MAX);
 	parts = frame_parts(reader, type);
 	frames = rdr_arena_alloc(&reader->chunk.arena, count * sizeof(*frames));
 	if (!parts || !frames)
 		return HOLTER_E_NOMEM;
 	stack->frames = frames;
-	for (uint64_t i = 0; i < count; i++) {
-		at = read_frame(reader, type, parts, at, array->end, &frames[i], &code);
+	for (uint64_t i = 0; i < count && at; i++) {
+		at = read_frame(reader, type, parts, at, end, &frames[i], &code);
 		if (code)
 			return code;
-		if (!at)
-			break;
-		stack->frame_count++;
+		stack->frame_count += at != NULL;
 	}
+	*place = at;
 	return 0;
+}
+
+static bool is_frames(const struct holter_field *field)
+{
+	return field->op == RDR_OP_ARRAY && field->element_op == RDR_OP_STRUCT &&
+	       strcmp(field->name, "frames") == 0;
+}
+
+/* Fills `stack` from its constant. Returns 0 or HOLTER_E_NOMEM. */
+static int read_stack(struct holter_reader *reader, const struct holter_type *type,
+		      const struct rdr_constant *constant, struct holter_stack *stack)
+{
+	const uint8_t *at = constant->at;
+	int code = 0;
+
+	for (uint32_t i = 0; i < type->field_count && at && !code; i++) {
+		const struct holter_field *field = &type->fields[i];
+
+		if (is_frames(field)) {
+			code = read_frames(reader, field, &at, constant->end, stack);
+			continue;
+		}
+		if (field->op == RDR_OP_BYTE && strcmp(field->name, "truncated") == 0)
+			stack->is_truncated = at < constant->end && *at != 0;
+		at = rdr_skip_field(field, at, constant->end);
+	}
+	return code;
 }
 
 static const struct holter_stack *find_stack(struct holter_reader *reader,
@@ -230,9 +262,6 @@ static const struct holter_stack *find_stack(struct holter_reader *reader,
 	struct rdr_constant *constant = rdr_pool_find(type, key);
 	struct rdr_arena *before;
 	struct holter_stack *stack;
-	struct holter_value value;
-	struct holter_value all;
-	struct holter_walk walk;
 	int code;
 
 	if (!constant)
@@ -246,19 +275,9 @@ static const struct holter_stack *find_stack(struct holter_reader *reader,
 		return NULL;
 	stack->key = key;
 	before = keep_texts(reader);
-	all = constant_value(reader, type, constant);
-	holter_walk_begin(&walk, &all);
-	while ((code = holter_walk_next(&walk, &value)) > 0) {
-		if (value.kind == HOLTER_KIND_BOOL && strcmp(value.field->name, "truncated") == 0)
-			stack->is_truncated = value.as.boolean;
-		else if (value.kind == HOLTER_KIND_ARRAY &&
-			 strcmp(value.field->name, "frames") == 0)
-			code = read_frames(reader, &value, stack);
-		if (code < 0)
-			break;
-	}
+	code = read_stack(reader, type, constant, stack);
 	reader->texts = before;
-	if (code == HOLTER_E_NOMEM)
+	if (code)
 		return NULL;
 	constant->decoded = stack;
 	return stack;

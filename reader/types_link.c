@@ -173,6 +173,17 @@ static void link_field(struct holter_field *field)
 	read_field_annotations(field);
 }
 
+static void link_fields(struct holter_type *type)
+{
+	bool is_all_varints = type->op == RDR_OP_STRUCT;
+
+	for (uint32_t i = 0; i < type->field_count; i++) {
+		link_field(&type->fields[i]);
+		is_all_varints &= type->fields[i].op == RDR_OP_VARINT;
+	}
+	type->varint_count = is_all_varints ? type->field_count : 0;
+}
+
 static bool read_categories(struct rdr_chunk *chunk, struct holter_type *type,
 			    const struct holter_annotation *annotation)
 {
@@ -270,8 +281,7 @@ bool rdr_types_link(struct holter_reader *reader)
 	}
 	find_depths(chunk);
 	for (uint32_t i = 0; i < chunk->type_count; i++)
-		for (uint32_t k = 0; k < chunk->types[i].field_count; k++)
-			link_field(&chunk->types[i].fields[k]);
+		link_fields(&chunk->types[i]);
 	for (uint32_t i = 0; i < chunk->type_count; i++) {
 		struct holter_type *type = &chunk->types[i];
 
