@@ -98,8 +98,9 @@ static int read_checkpoint(struct holter_reader *reader, const struct rdr_frame 
 }
 
 /*
- * Follows the chain. Checkpoints do not overlap, so the sum of their sizes is bounded by the chunk:
- * that ends every loop. *oldest is the lowest address read. Returns 1 when the chain is whole.
+ * Follows the chain. A loop is found by Brent's method; and since checkpoints do not overlap, the
+ * sum of their sizes is bounded by the chunk, which also ends chains that overlap. *oldest is the
+ * lowest address read. Returns 1 when the chain is whole, 0 when it is not, or a negative code.
  */
 static int follow_chain(struct holter_reader *reader, const uint8_t **oldest)
 {
@@ -107,10 +108,17 @@ static int follow_chain(struct holter_reader *reader, const uint8_t **oldest)
 	uint64_t size = (uint64_t)(chunk->end - chunk->base);
 	uint64_t offset = chunk->info.checkpoint_offset;
 	uint64_t read_bytes = 0;
+	uint64_t mark = 0; /* an offset that was met; moved at steps that are powers of two */
+	uint64_t steps = 0;
 	struct rdr_frame frame;
 	int64_t delta = 0;
 
 	while (offset) {
+		if (offset == mark)
+			return 0;
+		if ((steps & (steps - 1)) == 0)
+			mark = offset;
+		steps++;
 		if (offset < RDR_HEADER_BYTES || offset >= size)
 			return 0;
 		if (!rdr_frame_read(chunk->base + offset, chunk->end, &frame) || frame.id != 1)

@@ -8,6 +8,7 @@
 #define HOLTER_TESTS_READER_BUILD_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
