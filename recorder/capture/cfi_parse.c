@@ -378,7 +378,7 @@ static void set_cfa_expression(struct machine *m, struct cursor *e)
 	uint8_t reg = (uint8_t)(take_byte(e) - 0x70); /* DW_OP_breg0 */
 	int64_t offset = take_sleb(e);
 	uint64_t add = 0;
-	uint8_t op;
+	bool is_known;
 
 	if (e->bad || reg > 15) {
 		m->now.cfa = REC_CFI_CFA_UNKNOWN;
@@ -388,12 +388,14 @@ static void set_cfa_expression(struct machine *m, struct cursor *e)
 		set_cfa(m, REC_CFI_CFA_REGISTER, reg, offset);
 		return;
 	}
-	op = take_byte(e);
-	if (op == 0x06 && e->at < e->end && take_byte(e) == 0x23) /* deref, plus_uconst */
+	is_known = take_byte(e) == 0x06; /* deref */
+	if (e->at < e->end) {
+		is_known &= take_byte(e) == 0x23; /* plus_uconst */
 		add = take_uleb(e);
+	}
 	set_cfa(m, REC_CFI_CFA_DEREF, reg, offset);
 	m->now.cfa_add = (int16_t)add;
-	if (op != 0x06 || e->at != e->end || e->bad || add > INT16_MAX)
+	if (!is_known || e->at != e->end || e->bad || add > INT16_MAX)
 		m->now.cfa = REC_CFI_CFA_UNKNOWN;
 }
 

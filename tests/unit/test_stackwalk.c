@@ -319,19 +319,19 @@ static NOINLINE int wander_alloca(int depth)
 	volatile char *room = alloca(throw_dice(6) * 16 + 16);
 
 	room[0] = 1;
-	return wander(depth) + room[0];
+	return wander(depth) ^ room[0];
 }
 
 static NOINLINE int wander_plain(int depth)
 {
 	volatile int room[6] = { depth };
 
-	return wander(depth) + room[0];
+	return wander(depth) ^ room[0];
 }
 
 static NOINLINE int wander_same(int depth)
 {
-	return wander(depth) * 3 + 1;
+	return wander(depth) ^ 1;
 }
 
 /* At each level some captures, calls and returns; the last frames' slots are used again and again.
@@ -346,13 +346,13 @@ static NOINLINE int wander(int depth)
 		if (depth > 0 && throw_dice(8) != 0) {
 			switch (throw_dice(3)) {
 			case 0:
-				r += wander_alloca(depth - 1);
+				r ^= wander_alloca(depth - 1);
 				break;
 			case 1:
-				r += wander_plain(depth - 1);
+				r ^= wander_plain(depth - 1);
 				break;
 			default:
-				r += wander_same(depth - 1);
+				r ^= wander_same(depth - 1);
 			}
 		}
 	}
