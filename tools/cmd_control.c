@@ -61,7 +61,7 @@ int cli_stop(int argc, char **argv)
 /* All words are checked before one is applied. */
 static int configure(struct rec_region *region, char **words)
 {
-	struct rec_config_report report;
+	struct rec_config_report report = { 0 };
 
 	rec_config_load(&config, region);
 	for (; *words; words++)

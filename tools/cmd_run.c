@@ -271,7 +271,7 @@ int cli_run(int argc, char **argv)
 		CLI_OPTION_END,
 	};
 	static struct rec_config config;
-	struct rec_config_report report;
+	struct rec_config_report report = { 0 };
 	struct rec_region region = { 0 };
 	char path[CLI_PATH], shim[CLI_PATH], why[CLI_PATH + 256];
 	const char *environment = getenv("HOLTER");

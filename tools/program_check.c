@@ -141,7 +141,7 @@ static int script_interpreter(const char *start, char interpreter[CLI_PATH])
 	size_t length;
 
 	if (start[0] != '#' || start[1] != '!') {
-		strcpy(interpreter, "/bin/sh");
+		snprintf(interpreter, CLI_PATH, "/bin/sh");
 		return 0;
 	}
 	start += 2;

@@ -34,6 +34,7 @@ static bool type_name(void *context, const char *mangled, size_t length, char *n
 	static const char head[] = "_ZTS", said[] = "typeinfo name for ";
 	struct rdr_symbol symbol;
 	char raw[1024];
+	size_t bytes;
 
 	(void)context;
 	if (length == 0 || length > sizeof(raw) - sizeof(head))
@@ -42,10 +43,12 @@ static bool type_name(void *context, const char *mangled, size_t length, char *n
 	memcpy(raw + sizeof(head) - 1, mangled, length);
 	raw[sizeof(head) - 1 + length] = 0;
 	rdr_symbols_demangle(raw, &symbol);
-	if (strncmp(symbol.name, said, sizeof(said) - 1) != 0 ||
-	    strlen(symbol.name) - (sizeof(said) - 1) >= size)
+	if (strncmp(symbol.name, said, sizeof(said) - 1) != 0)
 		return false;
-	strcpy(name, symbol.name + sizeof(said) - 1);
+	bytes = strlen(symbol.name + sizeof(said) - 1) + 1;
+	if (bytes > size)
+		return false;
+	memcpy(name, symbol.name + sizeof(said) - 1, bytes);
 	return true;
 }
 

@@ -64,8 +64,8 @@ static void settings_fill(const struct rec_config *config, const struct rec_regi
 	page->gate[EV_GATE_USER] = is_on;
 	if (is_on && (page->event[EV_Malloc].flags & REC_EVENT_ENABLED))
 		page->memory_mode = (uint8_t)config->memory_mode;
-	if (is_on && ((page->event[EV_MonitorEnter].flags | page->event[EV_LockHeld].flags) &
-		      REC_EVENT_ENABLED))
+	/* Sleeps and waits for conditions look at it too, not only locks. */
+	if (page->gate[EV_GATE_LOCK])
 		page->lock_mode = (uint8_t)config->lock_mode;
 	page->stack_depth = (uint8_t)config->stack_depth;
 	page->recording = is_on;
@@ -232,7 +232,7 @@ static size_t copy_bounded(const char *from, size_t limit, char *to, size_t size
 
 int rec_config_load(struct rec_config *config, const struct rec_region *region)
 {
-	struct rec_config_report report;
+	struct rec_config_report report = { 0 };
 	char text[PROBLEMS_AT];
 	int wrong;
 

@@ -165,28 +165,28 @@ bool rec_proc_number(const char *text, const char *name, uint64_t *value)
 
 const char *rec_proc_interface_next(const char *at, struct rec_proc_interface *interface)
 {
-	while (at && *at) {
-		const char *next = strchr(at, '\n');
-		const char *colon = strchr(at, ':');
-		size_t length;
+	const char *end, *colon;
+	size_t length;
 
-		/* The two lines of headings have no colon. */
-		if (!colon || (next && colon > next)) {
-			at = next ? next + 1 : NULL;
-			continue;
-		}
-		at = skip_blanks(at);
-		length = min_u64((uint64_t)(colon - at), sizeof(interface->name) - 1);
-		memcpy(interface->name, at, length);
-		interface->name[length] = 0;
-		at = skip_blanks(colon + 1);
-		interface->read_bytes = number_at(at);
-		for (unsigned i = 0; i < 8; i++)
-			at = skip_word(at);
-		interface->written_bytes = number_at(at);
-		return next ? next + 1 : at + strlen(at);
+	/* The two lines of headings have no colon. */
+	for (;; at = end + 1) {
+		end = at + strcspn(at, "\n");
+		colon = at + strcspn(at, ":\n");
+		if (*colon == ':')
+			break;
+		if (!*end)
+			return NULL;
 	}
-	return NULL;
+	at = skip_blanks(at);
+	length = min_u64((uint64_t)(colon - at), sizeof(interface->name) - 1);
+	memcpy(interface->name, at, length);
+	interface->name[length] = 0;
+	at = skip_blanks(colon + 1);
+	interface->read_bytes = number_at(at);
+	for (unsigned i = 0; i < 8; i++)
+		at = skip_word(at);
+	interface->written_bytes = number_at(at);
+	return *end ? end + 1 : end;
 }
 
 uint64_t rec_proc_open_files_limit(const char *text)
