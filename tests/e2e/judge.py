@@ -10,7 +10,8 @@ Lines of TRUTH (others are not looked at):
       so many events of TYPE have the values. count>=N and count<=N are allowed; without count at
       least one. A field is a path: eventThread.osName, monitorClass.name. Operators: = != >= <= ~ (a
       regular expression that must be found). Spans may be written 10ms. thread=NAME is short for
-      eventThread.osName=NAME, process=NAME[PID] for eventThread.group.name=NAME[PID].
+      eventThread.osName=NAME, process=NAME[PID] for eventThread.group.name=NAME[PID] in events
+      without a field of that name.
   expect-stack TYPE [count=N] [field=value ...] f1 f2 ... f3
       one event (or N) of TYPE has these functions on its stack, innermost first; `...` lets any
       frames between, else they follow each other directly. A function is a name or ~regex.
@@ -69,7 +70,9 @@ def text_of(value):
 def lookup(values, path):
     """The value at a path like stackTrace.frames[0].method.name; None when a step is missing."""
     here = values
-    for step in re.findall(r"[^.\[\]]+", SHORT.get(path, path)):
+    if path in SHORT and isinstance(values.get(path), (dict, type(None))):
+        path = SHORT[path]
+    for step in re.findall(r"[^.\[\]]+", path):
         if isinstance(here, list):
             here = here[int(step)] if step.isdigit() and int(step) < len(here) else None
         elif isinstance(here, dict):

@@ -46,7 +46,7 @@ wait_for()
 	done
 	return 1
 }
-is_ready() { grep -q '^ready$' "$1" || ! kill -0 "$pid" 2>/dev/null; }
+is_ready() { grep -qs '^ready$' "$1" || ! kill -0 "$pid" 2>/dev/null; }
 has_dump() { compgen -G "$dir/out/*.jfr*" >/dev/null && ! compgen -G "$dir/out/*.part" >/dev/null; }
 is_gone() { ! compgen -G "/dev/shm/holter-$pid-*" >/dev/null; }
 
@@ -72,7 +72,7 @@ finish()
 	local status
 
 	exec 9>&-
-	wait "$pid"
+	wait "$pid" 2>/dev/null
 	status=$?
 	pkill -P "$watchdog" 2>/dev/null
 	kill "$watchdog" 2>/dev/null
@@ -104,7 +104,7 @@ dump_now()
 		complain "holter dump failed: $(cat "$dir/cli.out")" ;;
 	kill9)
 		kill -KILL "$pid"
-		wait "$pid"
+		wait "$pid" 2>/dev/null
 		"$holter" recover "$pid" >"$dir/cli.out" 2>&1 ||
 			complain "holter recover failed: $(cat "$dir/cli.out")"
 		wait_for has_dump || complain "no dump after holter recover: $(cat "$dir/cli.out")"

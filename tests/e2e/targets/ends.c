@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 
 	for (int i = 0; i < SLEEPS; i++)
 		usleep(2000);
-	truth("expect jdk.ThreadSleep count=%d time=2 eventThread.osThreadId=%d duration>=2ms",
+	truth("expect jdk.ThreadSleep count=%d time=2ms eventThread.osThreadId=%d duration>=2ms",
 	      SLEEPS, getpid());
 	truth("expect-stack jdk.ThreadSleep count=%d main ...", SLEEPS);
 	truth("expect jdk.DumpReason count=1");

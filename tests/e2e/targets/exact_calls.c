@@ -157,7 +157,7 @@ static void locks(void)
 	      WAITS, (unsigned long)&mutex);
 	truth("expect-stack holter.LockHeld count=%d thread=exact-owner lock_owner ...", WAITS);
 	truth("expect jdk.ThreadPark count=%d parkedClass.name=pthread_barrier_t", 4 * WAITS);
-	truth("expect jdk.ThreadSleep count=%d thread=exact-owner time=20", WAITS);
+	truth("expect jdk.ThreadSleep count=%d thread=exact-owner time=20ms", WAITS);
 }
 
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
@@ -436,8 +436,8 @@ static void *sleep_calls(void *unused)
 static void sleeps(void)
 {
 	in_thread("exact-sleeper", sleep_calls, NULL);
-	truth("expect jdk.ThreadSleep count=%d thread=exact-sleeper time=4 duration>=4ms", SLEEPS);
-	truth("expect jdk.ThreadSleep count=1 thread=exact-sleeper time=3 duration>=3ms");
+	truth("expect jdk.ThreadSleep count=%d thread=exact-sleeper time=4ms duration>=4ms", SLEEPS);
+	truth("expect jdk.ThreadSleep count=1 thread=exact-sleeper time=3ms duration>=3ms");
 }
 
 static void processes(void)

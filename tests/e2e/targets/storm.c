@@ -26,7 +26,7 @@ static void *work(void *argument)
 	int pair[2];
 
 	TRUTH_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+	while (self->rounds < 1000 || !__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		unsigned char *block = malloc(100 + self->rounds % 1000);
 
 		block[0] = (unsigned char)self->rounds;
