@@ -8,6 +8,7 @@
 
 #include <lz4frame.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "recorder/format/holter_error.h"
 
@@ -15,6 +16,14 @@ struct lz4_decoder {
 	struct rdr_decoder decoder; /* first */
 	LZ4F_dctx *context;
 };
+
+/* The names of errors are the only part of them that the shared library promises to keep. */
+static int error_of(size_t code)
+{
+	bool is_memory = strcmp(LZ4F_getErrorName(code), "ERROR_allocation_failed") == 0;
+
+	return is_memory ? HOLTER_E_NOMEM : HOLTER_E_LZ4;
+}
 
 static int decode(struct rdr_decoder *decoder, const uint8_t **input, size_t *input_size,
 		  uint8_t *output, size_t *output_size)
@@ -30,7 +39,7 @@ static int decode(struct rdr_decoder *decoder, const uint8_t **input, size_t *in
 
 		if (LZ4F_isError(hint)) {
 			*output_size = made;
-			return HOLTER_E_LZ4;
+			return error_of(hint);
 		}
 		made += out;
 		*input += in;
