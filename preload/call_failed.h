@@ -22,10 +22,13 @@
  */
 void pre_call_failed(struct rec_thread *thread, enum ev_name call, int error, int fd);
 
-/* The same with errno, for hooks that see a call fail. */
+/*
+ * The same with errno, for hooks that see a call fail: EAGAIN is frequent, so the first look is at
+ * the gate, which lies beside the one that the hook has just read.
+ */
 static inline void pre_failed(enum ev_name call, int fd)
 {
-	if (unlikely(rec_enabled(EV_CallFailed)))
+	if (unlikely(pre_gate_any(PRE_GATE(ERROR))))
 		pre_call_failed(rec_thread_self(), call, errno, fd);
 }
 

@@ -60,6 +60,8 @@ static __attribute__((noinline)) int close_socket(int fd, uint64_t entry)
 	}
 	event.conn = pre_fd_address(thread, fd, entry);
 	event.process = rec_process_own()->pid;
+	if (PRE_FD_ID(entry) == 0)
+		entry = pre_fd_known(fd); /* its family and type have only just been learnt */
 	if ((entry & PRE_FD_TCP) == PRE_FD_TCP)
 		ask_counts(fd, &event);
 	pre_fd_forget(fd);

@@ -41,8 +41,7 @@ static int failed(struct rec_process *entry, int result, int fd)
 {
 	if (entry)
 		__atomic_fetch_and(&entry->flags, ~(uint32_t)REC_PROCESS_EXECING, __ATOMIC_RELEASE);
-	if (pre_gate_any(PRE_GATE(ERROR)))
-		pre_failed(fd < 0 ? EV_NAME_execve : EV_NAME_fexecve, fd);
+	pre_failed(fd < 0 ? EV_NAME_execve : EV_NAME_fexecve, fd);
 	return result;
 }
 

@@ -8,10 +8,11 @@
 
 #include <limits.h>
 
+/* Recording sockets without this event is the usual case: then the event's own setting decides. */
 static inline __attribute__((always_inline)) bool is_off(void)
 {
 	return !pre_gate_any(PRE_GATE(SOCKET) | PRE_GATE(ERROR)) ||
-	       !(rec_enabled(EV_Poll) || rec_enabled(EV_CallFailed));
+	       !(rec_enabled(EV_Poll) || pre_gate_any(PRE_GATE(ERROR)));
 }
 
 static int in_range(int64_t ms)
