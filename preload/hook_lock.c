@@ -9,6 +9,7 @@
  */
 #include "preload/lock_wait.h"
 #include "preload/real.h"
+#include "recorder/sys/lean.h"
 
 /* Set while the process has one thread (glibc 2.32); absent: never known to be alone. */
 extern char __libc_single_threaded __attribute__((weak));
@@ -19,11 +20,23 @@ extern char __libc_single_threaded __attribute__((weak));
 /* Cold ends of the hooks; not inlined, so that the quick path needs no frame. */
 #define KEPT static __attribute__((noinline))
 
+/*
+ * Where it stands. Until the constructor has looked, and with an older libc, the process is never
+ * known to be alone.
+ */
+static const char not_alone;
+static const char *alone = &not_alone;
+
+static __attribute__((constructor)) void find_alone(void)
+{
+	if (&__libc_single_threaded)
+		alone = &__libc_single_threaded;
+}
+
 /* Nobody can hold it: then libc's own lock is a plain store, which a trylock would not be. */
 static inline bool is_alone(const pthread_mutex_t *mutex)
 {
-	return &__libc_single_threaded && __libc_single_threaded &&
-	       !(mutex->__data.__kind & PRE_SHARED_KIND);
+	return *(const volatile char *)alone && !(mutex->__data.__kind & PRE_SHARED_KIND);
 }
 
 static bool is_clock_usable(clockid_t clock)
@@ -69,15 +82,18 @@ static void mutex_wait_begin(struct pre_wait *wait, const pthread_mutex_t *mutex
 }
 
 /*
- * locks=try: the real trylock. EBUSY: the real lock is to be called, and its wait recorded. A
- * robust mutex is never tried: where it cannot be recovered, glibc's trylock says so and keeps the
- * lock.
+ * The real trylock; EBUSY: the real lock is to be called, and its wait recorded. A robust mutex is
+ * never tried: where it cannot be recovered, glibc's trylock says so and keeps the lock.
  */
 static inline int mutex_try(pthread_mutex_t *mutex)
 {
-	return likely(pre_lock_mode() == REC_LOCK_TRY && !is_robust(mutex))
-		       ? pre_real.pthread_mutex_trylock(mutex)
-		       : EBUSY;
+	return unlikely(is_robust(mutex)) ? EBUSY : pre_real.pthread_mutex_trylock(mutex);
+}
+
+/* The same for the rarer hooks: only with locks=try. */
+static int mutex_try_if(pthread_mutex_t *mutex)
+{
+	return pre_lock_mode() == REC_LOCK_TRY ? mutex_try(mutex) : EBUSY;
 }
 
 KEPT int mutex_lock_waits(pthread_mutex_t *mutex)
@@ -91,20 +107,18 @@ KEPT int mutex_lock_waits(pthread_mutex_t *mutex)
 	return result;
 }
 
-KEPT int mutex_lock_tried(pthread_mutex_t *mutex)
-{
-	int result = mutex_try(mutex);
-
-	return likely(result != EBUSY) ? result : mutex_lock_waits(mutex);
-}
-
-PRE_HOOK int pthread_mutex_lock(pthread_mutex_t *mutex)
+PRE_HOOK SYS_LEAN int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
 	uint32_t mode = pre_lock_mode();
+	int result;
 
-	if (mode == REC_LOCK_OFF || (mode == REC_LOCK_TRY && is_alone(mutex)))
+	if (unlikely(mode != REC_LOCK_TRY))
+		return mode == REC_LOCK_OFF ? pre_real.pthread_mutex_lock(mutex)
+					    : mutex_lock_waits(mutex);
+	if (is_alone(mutex))
 		return pre_real.pthread_mutex_lock(mutex);
-	return mutex_lock_tried(mutex);
+	result = mutex_try(mutex);
+	return likely(result != EBUSY) ? result : mutex_lock_waits(mutex);
 }
 
 /* Never a wait, so never an event; hooked to be called by the other hooks. */
@@ -117,7 +131,7 @@ PRE_HOOK int pthread_mutex_trylock(pthread_mutex_t *mutex)
 KEPT int mutex_timedlock_on(pthread_mutex_t *mutex, const struct timespec *until)
 {
 	struct pre_wait wait;
-	int result = mutex_try(mutex);
+	int result = mutex_try_if(mutex);
 
 	if (likely(result != EBUSY))
 		return result;
@@ -137,7 +151,7 @@ PRE_HOOK int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timesp
 KEPT int mutex_clocklock_on(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
 {
 	struct pre_wait wait;
-	int result = mutex_try(mutex);
+	int result = mutex_try_if(mutex);
 
 	if (likely(result != EBUSY))
 		return result;
@@ -156,12 +170,15 @@ PRE_HOOK int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
 	return mutex_clocklock_on(mutex, clock, until);
 }
 
-/* Worth a look before the unlock? One load of a word that the owner has in its cache. */
+/*
+ * Worth a look before the unlock? The word comes first: the owner has it in its cache, and an
+ * uncontended unlock needs nothing else. 2: a normal mutex with waiters; words of other kinds hold
+ * the owner's tid, and go the longer way.
+ */
 static inline bool mutex_has_waiters(const pthread_mutex_t *mutex)
 {
-	/* 2: a normal mutex with waiters; others hold the owner's tid, and go the longer way. */
-	return (unsigned)__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) > 1 &&
-	       pre_mark_any();
+	return unlikely((unsigned)__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) > 1) &&
+	       pre_lock_mode() != REC_LOCK_OFF && pre_mark_any();
 }
 
 static bool is_inner_unlock(const pthread_mutex_t *mutex)
@@ -183,9 +200,9 @@ KEPT int mutex_unlock_waited(pthread_mutex_t *mutex)
 	return result;
 }
 
-PRE_HOOK int pthread_mutex_unlock(pthread_mutex_t *mutex)
+PRE_HOOK SYS_LEAN int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-	if (likely(pre_lock_mode() == REC_LOCK_OFF || !mutex_has_waiters(mutex)))
+	if (likely(!mutex_has_waiters(mutex)))
 		return pre_real.pthread_mutex_unlock(mutex);
 	return mutex_unlock_waited(mutex);
 }
@@ -196,7 +213,7 @@ PRE_HOOK int pthread_mutex_unlock(pthread_mutex_t *mutex)
 KEPT int mtx_lock_on(mtx_t *mutex)
 {
 	struct pre_wait wait;
-	int result = mutex_try((pthread_mutex_t *)mutex);
+	int result = mutex_try_if((pthread_mutex_t *)mutex);
 
 	if (likely(result == 0))
 		return thrd_success;
@@ -220,7 +237,7 @@ PRE_HOOK int mtx_lock(mtx_t *mutex)
 KEPT int mtx_timedlock_on(mtx_t *mutex, const struct timespec *until)
 {
 	struct pre_wait wait;
-	int result = mutex_try((pthread_mutex_t *)mutex);
+	int result = mutex_try_if((pthread_mutex_t *)mutex);
 
 	if (likely(result == 0))
 		return thrd_success;
@@ -255,7 +272,7 @@ KEPT int mtx_unlock_waited(mtx_t *mutex)
 
 PRE_HOOK int mtx_unlock(mtx_t *mutex)
 {
-	if (likely(pre_lock_mode() == REC_LOCK_OFF || !mutex_has_waiters((pthread_mutex_t *)mutex)))
+	if (likely(!mutex_has_waiters((pthread_mutex_t *)mutex)))
 		return pre_real.mtx_unlock(mutex);
 	return mtx_unlock_waited(mutex);
 }
@@ -278,44 +295,50 @@ static inline int rwlock_try(pthread_rwlock_t *lock, int (*attempt)(pthread_rwlo
 	return likely(pre_lock_mode() == REC_LOCK_TRY) ? attempt(lock) : EBUSY;
 }
 
-KEPT int rwlock_rdlock_on(pthread_rwlock_t *lock)
+KEPT int rwlock_rdlock_waits(pthread_rwlock_t *lock)
 {
 	struct pre_wait wait;
-	int result = rwlock_try(lock, pre_real.pthread_rwlock_tryrdlock);
+	int result;
 
-	if (likely(result != EBUSY))
-		return result;
 	rwlock_wait_begin(&wait, lock);
 	result = pre_real.pthread_rwlock_rdlock(lock);
 	pre_wait_end(&wait, EV_NAME_pthread_rwlock, result);
 	return result;
 }
 
-PRE_HOOK int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+PRE_HOOK SYS_LEAN int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
 {
-	if (pre_lock_mode() == REC_LOCK_OFF)
-		return pre_real.pthread_rwlock_rdlock(lock);
-	return rwlock_rdlock_on(lock);
+	uint32_t mode = pre_lock_mode();
+	int result;
+
+	if (unlikely(mode != REC_LOCK_TRY))
+		return mode == REC_LOCK_OFF ? pre_real.pthread_rwlock_rdlock(lock)
+					    : rwlock_rdlock_waits(lock);
+	result = pre_real.pthread_rwlock_tryrdlock(lock);
+	return likely(result != EBUSY) ? result : rwlock_rdlock_waits(lock);
 }
 
-KEPT int rwlock_wrlock_on(pthread_rwlock_t *lock)
+KEPT int rwlock_wrlock_waits(pthread_rwlock_t *lock)
 {
 	struct pre_wait wait;
-	int result = rwlock_try(lock, pre_real.pthread_rwlock_trywrlock);
+	int result;
 
-	if (likely(result != EBUSY))
-		return result;
 	rwlock_wait_begin(&wait, lock);
 	result = pre_real.pthread_rwlock_wrlock(lock);
 	pre_wait_end(&wait, EV_NAME_pthread_rwlock, result);
 	return result;
 }
 
-PRE_HOOK int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
+PRE_HOOK SYS_LEAN int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
 {
-	if (pre_lock_mode() == REC_LOCK_OFF)
-		return pre_real.pthread_rwlock_wrlock(lock);
-	return rwlock_wrlock_on(lock);
+	uint32_t mode = pre_lock_mode();
+	int result;
+
+	if (unlikely(mode != REC_LOCK_TRY))
+		return mode == REC_LOCK_OFF ? pre_real.pthread_rwlock_wrlock(lock)
+					    : rwlock_wrlock_waits(lock);
+	result = pre_real.pthread_rwlock_trywrlock(lock);
+	return likely(result != EBUSY) ? result : rwlock_wrlock_waits(lock);
 }
 
 PRE_HOOK int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)

@@ -13,6 +13,7 @@
 #include "preload/call_failed.h"
 #include "preload/memory_track.h"
 #include "preload/real.h"
+#include "recorder/sys/lean.h"
 
 /* Cold ends of the hooks; not inlined, so that the quick path needs no frame. */
 #define KEPT static __attribute__((noinline))
@@ -31,7 +32,7 @@ KEPT void *malloc_kept(size_t size)
 	return allocated(pre_real.malloc(size), size, EV_NAME_malloc);
 }
 
-PRE_HOOK void *malloc(size_t size)
+PRE_HOOK SYS_LEAN void *malloc(size_t size)
 {
 	if (likely(pre_memory_passes(size)))
 		return pre_real.malloc(size);
@@ -45,7 +46,7 @@ KEPT void free_kept(void *pointer)
 	pre_real.free(pointer);
 }
 
-PRE_HOOK void free(void *pointer)
+PRE_HOOK SYS_LEAN void free(void *pointer)
 {
 	if (likely(pre_memory_free_passes(pointer)))
 		pre_real.free(pointer);
@@ -61,7 +62,7 @@ KEPT void *calloc_kept(size_t count, size_t size)
 	return allocated(pointer, count * size, EV_NAME_calloc);
 }
 
-PRE_HOOK void *calloc(size_t count, size_t size)
+PRE_HOOK SYS_LEAN void *calloc(size_t count, size_t size)
 {
 	size_t bytes;
 
@@ -92,7 +93,7 @@ KEPT void *realloc_kept(void *pointer, size_t size)
 	return resized(&forgotten, pre_real.realloc(pointer, size), size);
 }
 
-PRE_HOOK void *realloc(void *pointer, size_t size)
+PRE_HOOK SYS_LEAN void *realloc(void *pointer, size_t size)
 {
 	if (likely(pre_memory_free_passes(pointer) && pre_memory_passes(size)))
 		return pre_real.realloc(pointer, size);

@@ -27,7 +27,6 @@ static void filter_enter(const void *pointer)
 	       !__atomic_compare_exchange_n(count, &old, (uint8_t)(old + 1), true, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED)) {
 	}
-	__atomic_fetch_add(&pre_filter.sampled, 1, __ATOMIC_RELAXED);
 }
 
 static void filter_leave(const void *pointer)
@@ -39,7 +38,6 @@ static void filter_leave(const void *pointer)
 	       !__atomic_compare_exchange_n(count, &old, (uint8_t)(old - 1), true, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED)) {
 	}
-	__atomic_fetch_sub(&pre_filter.sampled, 1, __ATOMIC_RELAXED);
 }
 
 static void count_allocated(uint32_t index, uint64_t bytes)

@@ -20,9 +20,6 @@
  */
 struct pre_filter {
 	uint8_t count[1u << PRE_FILTER_BITS];
-	uint32_t sampled; /* blocks in the live table: frees are looked at even while recording is
-			     off */
-	uint8_t rest[PAGE_BYTES - 4];
 };
 
 extern struct pre_filter pre_filter __attribute__((aligned(PAGE_BYTES), visibility("hidden")));
@@ -65,15 +62,13 @@ static inline bool pre_memory_passes(uint64_t size)
 	return mode == REC_MEMORY_OFF;
 }
 
-/* May a free of this block go straight to the real function? */
+/*
+ * May a free of this block go straight to the real function? Sampled blocks are looked at even
+ * while recording is off, so that the live table stays true.
+ */
 static inline bool pre_memory_free_passes(const void *pointer)
 {
-	uint32_t mode = pre_memory_mode();
-
-	if (likely(mode == REC_MEMORY_SAMPLE))
-		return likely(!pre_filter_hit(pointer));
-	return mode == REC_MEMORY_OFF &&
-	       __atomic_load_n(&pre_filter.sampled, __ATOMIC_RELAXED) == 0;
+	return likely(pre_memory_mode() != REC_MEMORY_ALL) && likely(!pre_filter_hit(pointer));
 }
 
 /**
