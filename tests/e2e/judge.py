@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Compares a recording with the truth that a test program printed.
 
-  judge.py TRUTH JSON...      JSON: output of `jfr print --json` or `holter print --json`, one or more
-                              dumps of the same run; --same A B compares two readers' views of one file
+  judge.py TRUTH JSON...      JSON: output of `jfr print --json` or `holter print --json`; events of
+                              several files are added
+  judge.py --same A B         compares two readers' views of one file
 
 Lines of TRUTH (others are not looked at):
 
