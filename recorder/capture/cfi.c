@@ -46,6 +46,7 @@ static struct object objects[OBJECT_MAX];
 static uint32_t object_count; /* entries ever used */
 static uint32_t object_mark;
 static bool snapshot_forced;
+static unsigned long long unloads_seen; /* by the dynamic linker's count, at the last refresh */
 
 static uint32_t generation;
 void (*rec_cfi_object_met)(const void *low);
@@ -413,8 +414,17 @@ static int sweep_objects(struct dl_phdr_info *info, size_t size, void *mark)
 	return 1;
 }
 
+/* How many objects have been unloaded so far; the first object's callback knows. */
+static int note_unloads(struct dl_phdr_info *info, size_t size, void *count)
+{
+	if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs))
+		*(unsigned long long *)count = info->dlpi_subs;
+	return 1;
+}
+
 void rec_cfi_refresh(void)
 {
+	unsigned long long unloads = 0;
 	bool first = true;
 
 	if (!_dl_find_object || snapshot_forced) {
@@ -423,7 +433,12 @@ void rec_cfi_refresh(void)
 		dl_iterate_phdr(visit_object, &first);
 		dl_iterate_phdr(sweep_objects, &mark);
 	}
-	clear_cache(true);
+	/* What was opened may lie where something was that somebody else is just closing. */
+	dl_iterate_phdr(note_unloads, &unloads);
+	if (__atomic_exchange_n(&unloads_seen, unloads, __ATOMIC_RELAXED) != unloads)
+		rec_cfi_invalidate();
+	else
+		clear_cache(true);
 }
 
 void rec_cfi_use_snapshot(bool use)

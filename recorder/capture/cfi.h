@@ -57,8 +57,9 @@ extern uint64_t rec_cfi_cache[REC_CFI_WAYS][REC_CFI_WAY_WORDS]
 	__attribute__((aligned(CACHE_LINE), visibility("hidden")));
 
 /*
- * Told the start of each object that a rule is looked up in (with _dl_find_object only): preload enters
- * those that no hook saw being loaded. NULL: nobody asks. Called from wherever a stack is walked.
+ * Told the start of each object that a rule is looked up in (with _dl_find_object only): preload
+ * enters those that no hook saw being loaded. NULL: nobody asks. Called from wherever a stack is
+ * walked.
  */
 extern void (*rec_cfi_object_met)(const void *low) __attribute__((visibility("hidden")));
 
@@ -115,7 +116,9 @@ uint32_t rec_cfi_fill(uint64_t address, uint32_t how);
 bool rec_cfi_expand(uint32_t rule, struct rec_cfi_row *row);
 
 /**
- * rec_cfi_invalidate() - forgets all rules; to be called when dlclose has returned.
+ * rec_cfi_invalidate() - forgets all rules; to be called when dlclose has unloaded something.
+ * Called before as well, it leaves no moment in which another thread's dlopen may reuse the
+ * addresses unseen.
  *
  * Return: nothing. A rule that another thread is reading meanwhile is not kept.
  * Context: any thread; some microseconds; no lock.
@@ -126,8 +129,9 @@ void rec_cfi_invalidate(void);
  * rec_cfi_refresh() - learns of objects loaded since; to be called when dlopen has returned, and,
  * for C libraries without _dl_find_object (before 2.35), at start and before rec_cfi_invalidate().
  *
- * Return: nothing. Forgets what was said of addresses where there was no object.
- * Context: any thread, not from a signal handler (it takes the dynamic linker's list lock there).
+ * Return: nothing. Forgets what was said of addresses where there was no object; everything, when
+ * objects were unloaded since the last time.
+ * Context: any thread, not from a signal handler (it takes the dynamic linker's list lock).
  */
 void rec_cfi_refresh(void);
 

@@ -21,7 +21,7 @@
 
 #define REPEAT 4096
 #define DEPTH 22
-#define NOINLINE __attribute__((noinline, noclone))
+#define NOINLINE __attribute__((noinline))
 
 static struct rec_region region;
 static struct rec_thread *thread;

@@ -2,10 +2,10 @@
  * A library to be preloaded: compares the stack walker with libunwind inside real programs.
  *
  * In: WALK_EVERY=N compares at each Nth malloc, WALK_CPU_US=N at a random instruction after each N
- * us of CPU time (SIGPROF), WALK_OUT names the file that results are appended to. Out: one line a
- * process: captures, frames, differences; and the first differences in full. Three judgements each
- * time: the walk without memo == libunwind; the captured stack, read back from the depot, == the
- * walk.
+ * us of CPU time (SIGPROF), WALK_OUT names the file that results are appended to; WALK_SNAPSHOT=1
+ * finds objects as for glibc < 2.35. Out: one line a process: captures, frames, differences; and
+ * the first differences in full. Three judgements each time: the walk without memo == libunwind;
+ * the captured stack, read back from the depot, == the walk.
  *
  * Built by walk_oracle.sh together with the recorder's region and capture code.
  */
@@ -164,6 +164,18 @@ EXPORT void *malloc(size_t size)
 		inside = 0;
 	}
 	return real(size);
+}
+
+/* As the recorder's own hook: what was opened becomes known. */
+EXPORT void *dlopen(const char *path, int mode)
+{
+	void *(*real)(const char *, int);
+	void *handle;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "dlopen");
+	handle = real(path, mode);
+	rec_cfi_refresh();
+	return handle;
 }
 
 __attribute__((constructor)) static void begin(void)
