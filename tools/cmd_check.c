@@ -209,10 +209,11 @@ static void json_settings(const struct check *check)
 
 static void json_process(const struct rec_process *process, int is_first)
 {
+	char name[17];
 	int any = 0;
 
 	printf("%s\n  {\"pid\": %" PRIu32 ", \"name\": ", is_first ? "" : ",", process->pid);
-	cli_json_string(stdout, process->name);
+	cli_json_string(stdout, cli_region_name(process->name, name));
 	printf(", \"alive\": %s, \"hooksMissing\": %" PRIu32 ", \"liveSamples\": %" PRIu32
 	       ", \"liveBytes\": %" PRIu64 ", \"coverage\": [",
 	       is_alive(process) ? "true" : "false", process->hooks_missing, process->live_samples,

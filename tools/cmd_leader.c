@@ -49,6 +49,7 @@ int cli_leader(int argc, char **argv)
 	error = rec_region_open(&region, argv[at], 1);
 	if (error)
 		return cli_region_error(argv[at], error);
+	engine.path = argv[at];
 	engine.symbolizer = cli_symbolizer();
 	engine.watch_context = cli_watch_start(&region);
 	if (engine.watch_context)

@@ -128,12 +128,12 @@ static void add_rows(struct listing *listing, const char *path, const struct rec
 static void json_process(const struct rec_region *region, const struct rec_process *process,
 			 int is_first)
 {
-	char executable[4096] = "";
+	char executable[4096] = "", name[17];
 
 	if (process->executable)
 		rec_names_read(region, process->executable, executable, sizeof(executable));
 	printf("%s{\"pid\": %" PRIu32 ", \"name\": ", is_first ? "" : ", ", process->pid);
-	cli_json_string(stdout, process->name);
+	cli_json_string(stdout, cli_region_name(process->name, name));
 	fputs(", \"executable\": ", stdout);
 	cli_json_string(stdout, executable);
 	putchar('}');

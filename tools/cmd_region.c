@@ -43,6 +43,13 @@ int cli_region_error(const char *path, int error)
 	return cli_failed("%s: %s: %s", path, holter_error_text(error), strerror(errno));
 }
 
+const char *cli_region_name(const char name[16], char buffer[17])
+{
+	memcpy(buffer, name, 16);
+	buffer[16] = 0;
+	return buffer;
+}
+
 static int is_region_name(const struct dirent *entry)
 {
 	return strncmp(entry->d_name, PREFIX, sizeof(PREFIX) - 1) == 0;
@@ -286,7 +293,7 @@ int cli_region_lock(const struct rec_region *region)
 
 	memcpy(path, region->header->path, sizeof(path));
 	path[sizeof(path) - 1] = 0;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd >= 0)
 		flock(fd, LOCK_EX);
 	return fd;

@@ -43,6 +43,9 @@ struct cli_family {
 };
 void cli_region_family(const struct rec_region *region, struct cli_family *family);
 
+/* Copies a name of a region, which need not be ended. Return: the buffer. Context: any. */
+const char *cli_region_name(const char name[16], char buffer[17]);
+
 /* Says what an error of rec_region_open() means for a file. Return: CLI_FAILED. Context: main
  * thread. */
 int cli_region_error(const char *path, int error);

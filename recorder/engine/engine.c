@@ -232,7 +232,7 @@ static bool family_is_gone(struct engine *engine)
 		return false;
 	rec_family_look(engine->region, 0, &engine->family);
 	return !engine->family.living &&
-	       !rec_family_is_mapped(engine->region, engine->me.pid, engine->scratch,
+	       !rec_family_is_mapped(engine->options->path, engine->me.pid, engine->scratch,
 				     sizeof(engine->scratch));
 }
 
@@ -262,8 +262,8 @@ static void bury(struct engine *engine)
 		log_text(engine, "the region is kept: use `holter recover` when there is room");
 		return;
 	}
-	if (!header->anonymous)
-		raw_syscall3(SYS_unlink, (long)header->path, 0, 0);
+	if (engine->options->path)
+		raw_syscall3(SYS_unlink, (long)engine->options->path, 0, 0);
 }
 
 /* A filter that the program installed for all its threads also holds for this one: do nothing more.

@@ -15,6 +15,11 @@
 
 struct rec_engine_options {
 	int in_thread; /* 1: a thread of a recorded program; it ends with it */
+	/*
+	 * Of the region's file, to remove it in the end. Not taken from the region, where the
+	 * program could have written any other file's. NULL: nothing is removed.
+	 */
+	const char *path;
 	const struct rec_symbolizer *symbolizer; /* NULL: addresses stay numbers */
 	/*
 	 * Called once for each process that joins: the callee shall raise trigger.word and wake it

@@ -161,16 +161,13 @@ static bool maps_path(uint32_t pid, const char *path, char *buffer, size_t size)
 	return is_found;
 }
 
-bool rec_family_is_mapped(const struct rec_region *region, uint32_t self, char *buffer, size_t size)
+bool rec_family_is_mapped(const char *path, uint32_t self, char *buffer, size_t size)
 {
-	char path[REC_PATH_MAX];
 	struct rec_proc_list list;
 	bool is_found = false;
 	uint32_t pid;
 
-	memcpy(path, region->header->path, sizeof(path));
-	path[sizeof(path) - 1] = 0;
-	if (!path[0] || !rec_proc_list_open(&list, "/proc"))
+	if (!path || !rec_proc_list_open(&list, "/proc"))
 		return false;
 	while (!is_found && rec_proc_list_next(&list, &pid))
 		is_found = pid != self && maps_path(pid, path, buffer, size);

@@ -37,12 +37,11 @@ uint32_t rec_family_reclaim(struct rec_region *region);
 /**
  * rec_family_is_mapped() - does any process besides `self` map the region's file? Finds children
  * that were forked past our hooks and have not recorded anything yet.
- * @buffer: scratch of `size` bytes, some 16 KiB.
+ * @path: of the region's file. @buffer: scratch of `size` bytes, some 16 KiB.
  *
  * Return: true or false; only processes whose maps this user may read are seen.
  * Context: the leader; reads /proc/PID/maps of every process.
  */
-bool rec_family_is_mapped(const struct rec_region *region, uint32_t self, char *buffer,
-			  size_t size);
+bool rec_family_is_mapped(const char *path, uint32_t self, char *buffer, size_t size);
 
 #endif

@@ -104,11 +104,12 @@ static void teardown(void)
 	ck_assert_int_eq(system(command), 0);
 }
 
+static const struct rec_engine_options engine_options = { .path = path };
+
 static void *lead(void *options)
 {
-	static const struct rec_engine_options none = { 0 };
-
-	leader_result = rec_engine_run(&region, options ? options : &none);
+	(void)options;
+	leader_result = rec_engine_run(&region, &engine_options);
 	return NULL;
 }
 
@@ -235,7 +236,7 @@ START_TEST(a_silent_child_keeps_the_region)
 	char scratch[4096];
 	pid_t child = start_program();
 
-	ck_assert(rec_family_is_mapped(&region, (uint32_t)getpid(), scratch, sizeof(scratch)));
+	ck_assert(rec_family_is_mapped(path, (uint32_t)getpid(), scratch, sizeof(scratch)));
 	start_leader();
 	end_program();
 	AWAIT(__atomic_load_n(&rec_process_at(&region, process)->end_ticks, __ATOMIC_ACQUIRE));
