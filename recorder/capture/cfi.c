@@ -20,6 +20,8 @@
 #define WIDE_MAX 1024u /* rows of the table of uncommon rules */
 #define WIDE_PROBES 16u
 #define OBJECT_MAX 1024u /* of the snapshot */
+#define CODE_REGIONS 64u
+#define REGION_BYTES (1u << 20)
 
 /* Since glibc 2.35; without locks and async-signal-safe. */
 #pragma weak _dl_find_object
@@ -47,6 +49,9 @@ static uint32_t object_count; /* entries ever used */
 static uint32_t object_mark;
 static bool snapshot_forced;
 static unsigned long long unloads_seen; /* by the dynamic linker's count, at the last refresh */
+
+/* Where code without description was met lately; a hint, so that any loss is harmless. */
+static uint64_t code_regions[CODE_REGIONS];
 
 static uint32_t generation;
 void (*rec_cfi_object_met)(const void *low);
@@ -246,6 +251,22 @@ static bool is_sigreturn(const uint8_t *code)
 	       memcmp(code, "\xb8\x0f\x00\x00\x00\x0f\x05", 7) == 0;
 }
 
+/* Was code met in this mebibyte before? Made code lies together; an interpreter's returns follow no
+ * call. */
+static bool is_code_near(uint64_t pc)
+{
+	uint64_t region = pc / REGION_BYTES;
+
+	return __atomic_load_n(&code_regions[region % CODE_REGIONS], __ATOMIC_RELAXED) == region;
+}
+
+static void note_code(uint64_t pc)
+{
+	uint64_t region = pc / REGION_BYTES;
+
+	__atomic_store_n(&code_regions[region % CODE_REGIONS], region, __ATOMIC_RELAXED);
+}
+
 /* No object, or none that describes this location. */
 static uint32_t rule_without_cfi(uint64_t location, uint32_t how)
 {
@@ -259,9 +280,13 @@ static uint32_t rule_without_cfi(uint64_t location, uint32_t how)
 	read_code(pc - 16, before);
 	if (is_sigreturn(code))
 		return special(REC_CFI_SIGNAL, 0);
-	if (how & REC_CFI_EXACT)
-		return is_plt(code) ? REC_CFI_FORM_RSP | 1u << 12 : special(REC_CFI_FRAME, 0);
-	return special(follows_call(before + 16) ? REC_CFI_FRAME : REC_CFI_STOP, 0);
+	if (how & REC_CFI_EXACT && is_plt(code))
+		return REC_CFI_FORM_RSP | 1u << 12;
+	/* A guess led here: it must look like the right place. */
+	if (how & REC_CFI_DOUBTFUL && !follows_call(before + 16) && !is_code_near(pc))
+		return special(REC_CFI_STOP, 0);
+	note_code(pc);
+	return special(REC_CFI_FRAME, 0);
 }
 
 /* After a guess, the address may be any, also one in an object on its way out. */
