@@ -16,8 +16,7 @@ bool rdr_counts_init(struct holter_reader *reader);
 void rdr_counts_fini(struct holter_reader *reader);
 
 /* Finds or makes the row of a name. Returns false without memory. */
-bool rdr_count_number(struct holter_reader *reader, const char *name, int64_t id,
-		      uint32_t *number);
+bool rdr_count_number(struct holter_reader *reader, const char *name, int64_t id, uint32_t *number);
 
 static inline void rdr_count_event(struct holter_reader *reader, uint32_t number, uint64_t bytes)
 {

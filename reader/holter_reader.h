@@ -53,7 +53,8 @@ extern "C" {
 
 /* All zero is the default. */
 struct holter_reader_options {
-	/* Compressed and piped files only: refuse to hold more than this of one chunk; 0 = 1 GiB. */
+	/* Compressed and piped files only: refuse to hold more than this of one chunk; 0 = 1 GiB.
+	 */
 	uint64_t max_chunk_bytes;
 	/* Called at once for every problem, also those beyond what is kept; may be NULL. */
 	void (*on_problem)(void *context, const struct holter_problem *problem);

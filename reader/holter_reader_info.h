@@ -31,47 +31,47 @@ enum holter_severity {
 struct holter_problem {
 	int code; /* HOLTER_E_* */
 	enum holter_severity severity;
-	uint32_t chunk;       /* number of the chunk, from 0 */
-	uint64_t offset;      /* in the file; of a compressed file: in the decompressed bytes */
-	uint64_t bytes_lost;  /* bytes that were not read because of it, 0 where none or unknown */
-	char text[192];       /* for people, without file name and offset */
+	uint32_t chunk;	     /* number of the chunk, from 0 */
+	uint64_t offset;     /* in the file; of a compressed file: in the decompressed bytes */
+	uint64_t bytes_lost; /* bytes that were not read because of it, 0 where none or unknown */
+	char text[192];	     /* for people, without file name and offset */
 };
 
 enum holter_container { HOLTER_PLAIN, HOLTER_LZ4, HOLTER_GZIP };
 
 /* The header of a chunk and what was found in it. */
 struct holter_chunk {
-	uint32_t number;            /* from 0 */
+	uint32_t number; /* from 0 */
 	uint16_t major, minor;
-	uint16_t flags;             /* bit 0 integers compressed, bit 1 last chunk of a recording */
-	uint8_t state;              /* 0 finished, else it was being written */
-	uint64_t offset;            /* of its first byte, in the (decompressed) file */
-	uint64_t size;              /* bytes, as in the header */
-	uint64_t size_present;      /* bytes that are there: less than `size` when cut off */
+	uint16_t flags;		    /* bit 0 integers compressed, bit 1 last chunk of a recording */
+	uint8_t state;		    /* 0 finished, else it was being written */
+	uint64_t offset;	    /* of its first byte, in the (decompressed) file */
+	uint64_t size;		    /* bytes, as in the header */
+	uint64_t size_present;	    /* bytes that are there: less than `size` when cut off */
 	uint64_t checkpoint_offset; /* from the start of the chunk, as in the header */
 	uint64_t metadata_offset;
-	int64_t start_ns;           /* since the epoch */
+	int64_t start_ns; /* since the epoch */
 	int64_t duration_ns;
-	int64_t end_ns;             /* start + duration */
+	int64_t end_ns; /* start + duration */
 	int64_t start_ticks;
 	int64_t ticks_per_second;
 	/* counted while the chunk is read */
-	uint64_t event_count;       /* events met so far, without metadata and checkpoints */
+	uint64_t event_count; /* events met so far, without metadata and checkpoints */
 	uint32_t metadata_count;
-	uint32_t checkpoint_count;  /* read for constants */
+	uint32_t checkpoint_count; /* read for constants */
 	uint64_t constant_count;
-	uint64_t duplicate_count;   /* constants given again under the same key; the newest counts */
+	uint64_t duplicate_count; /* constants given again under the same key; the newest counts */
 	uint64_t metadata_id;
-	const char *locale;         /* attributes of the region element, NULL where absent */
+	const char *locale; /* attributes of the region element, NULL where absent */
 	int64_t gmt_offset_ms;
 };
 
 /* What was met of one event type, by name, over all chunks read so far. */
 struct holter_type_count {
 	const char *name; /* lasts as long as the reader; "<unknown>" for ids without a type */
-	int64_t id;       /* in the chunk that showed it first */
+	int64_t id;	  /* in the chunk that showed it first */
 	uint64_t count;
-	uint64_t bytes;   /* whole events, their size fields included */
+	uint64_t bytes; /* whole events, their size fields included */
 };
 
 /* Over all chunks read so far. */
@@ -80,11 +80,11 @@ struct holter_totals {
 	uint16_t major, minor; /* of the first chunk */
 	uint64_t event_count;  /* without metadata and checkpoints */
 	uint64_t bad_event_count;
-	uint64_t byte_count;   /* of all chunks */
+	uint64_t byte_count; /* of all chunks */
 	uint64_t lost_bytes;
-	int64_t start_ns;      /* of the first chunk */
-	int64_t end_ns;        /* latest start + duration of a chunk */
-	int64_t duration_ns;   /* sum over the chunks */
+	int64_t start_ns;    /* of the first chunk */
+	int64_t end_ns;	     /* latest start + duration of a chunk */
+	int64_t duration_ns; /* sum over the chunks */
 	uint64_t note_count;
 	uint64_t damage_count;
 };

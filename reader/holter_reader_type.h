@@ -34,9 +34,9 @@ enum holter_unit {
 	HOLTER_UNIT_SPAN_MS,
 	HOLTER_UNIT_SPAN_S,
 	HOLTER_UNIT_TIME_TICKS, /* Timestamp */
-	HOLTER_UNIT_TIME_MS,    /* since the epoch */
-	HOLTER_UNIT_TIME_NS,    /* since the epoch; not known to a JDK */
-	HOLTER_UNIT_BYTES,      /* DataAmount */
+	HOLTER_UNIT_TIME_MS,	/* since the epoch */
+	HOLTER_UNIT_TIME_NS,	/* since the epoch; not known to a JDK */
+	HOLTER_UNIT_BYTES,	/* DataAmount */
 	HOLTER_UNIT_BITS,
 	HOLTER_UNIT_BYTES_PER_S, /* DataAmount and Frequency */
 	HOLTER_UNIT_BITS_PER_S,
@@ -99,8 +99,8 @@ HOLTER_PUBLIC const struct holter_setting *holter_type_setting(const struct holt
 /** holter_type_annotation_count() - Return: number of annotations. Context: see above. */
 HOLTER_PUBLIC size_t holter_type_annotation_count(const struct holter_type *type);
 /** holter_type_annotation() - Return: an annotation from 0, or NULL. Context: see above. */
-HOLTER_PUBLIC const struct holter_annotation *
-holter_type_annotation(const struct holter_type *type, size_t index);
+HOLTER_PUBLIC const struct holter_annotation *holter_type_annotation(const struct holter_type *type,
+								     size_t index);
 
 /** holter_field_name() - Return: such as "bytesRead". Context: see above. */
 HOLTER_PUBLIC const char *holter_field_name(const struct holter_field *field);

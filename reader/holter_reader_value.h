@@ -48,8 +48,9 @@ struct holter_value {
 	enum holter_kind kind;
 	bool is_constant; /* it stands in a pool, under `key` */
 	uint64_t key;
-	const struct holter_type *type;   /* of the value, or of an array's elements; never NULL */
-	const struct holter_field *field; /* whose label and unit apply; NULL for the event itself */
+	const struct holter_type *type; /* of the value, or of an array's elements; never NULL */
+	const struct holter_field
+		*field; /* whose label and unit apply; NULL for the event itself */
 	union {
 		bool boolean;
 		int64_t integer;
@@ -78,10 +79,10 @@ struct holter_method {
 
 struct holter_frame {
 	const struct holter_method *method; /* never NULL */
-	const char *type;                   /* "Native", "C++", "Interpreted", ...; "" for none */
-	int32_t line;                       /* -1 unknown */
+	const char *type;		    /* "Native", "C++", "Interpreted", ...; "" for none */
+	int32_t line;			    /* -1 unknown */
 	int32_t bytecode_index;
-	uint64_t address;                   /* own field "pc" or "address", 0 where absent */
+	uint64_t address; /* own field "pc" or "address", 0 where absent */
 };
 
 /* One object per constant, decoded once; frames run from the leaf to the root. */

@@ -13,8 +13,8 @@
 #include "reader/rdr_index.h"
 #include "reader/source.h"
 
-#define RDR_DEPTH_MAX 32         /* structs inside structs, elements inside elements */
-#define RDR_HOPS_MAX 16          /* constants that are nothing but another constant */
+#define RDR_DEPTH_MAX 32 /* structs inside structs, elements inside elements */
+#define RDR_HOPS_MAX 16	 /* constants that are nothing but another constant */
 #define RDR_HEADER_BYTES 68
 #define RDR_PROBLEMS_KEPT 64
 #define RDR_FIELDS_MAX 65535
@@ -66,9 +66,9 @@ struct holter_setting {
 struct holter_field {
 	const char *name;
 	struct holter_type *type; /* NULL when undeclared */
-	uint8_t op;               /* of the field as it stands in the file */
-	uint8_t element_op;       /* of one element; the same where it is no array */
-	uint8_t unit;             /* enum holter_unit */
+	uint8_t op;		  /* of the field as it stands in the file */
+	uint8_t element_op;	  /* of one element; the same where it is no array */
+	uint8_t unit;		  /* enum holter_unit */
 	bool is_array;
 	bool is_pooled;
 	bool is_unsigned;
@@ -99,7 +99,7 @@ struct holter_type {
 	uint8_t base; /* enum holter_base */
 	uint8_t op;
 	uint8_t role;
-	uint8_t depth; /* inline structs below it; RDR_DEPTH_MAX or more: unreadable */
+	uint8_t depth;	/* inline structs below it; RDR_DEPTH_MAX or more: unreadable */
 	bool is_simple; /* one field stands for the whole */
 	bool is_marked_simple;
 	bool is_event;
@@ -126,8 +126,8 @@ struct holter_type {
 struct holter_event {
 	struct holter_reader *reader;
 	const struct holter_type *type;
-	const uint8_t *at;    /* its size field */
-	const uint8_t *body;  /* first byte behind the type id */
+	const uint8_t *at;   /* its size field */
+	const uint8_t *body; /* first byte behind the type id */
 	const uint8_t *end;
 	const uint8_t **fields; /* where each field starts; one more for the end */
 	int64_t start_ticks;
@@ -145,7 +145,7 @@ struct rdr_chunk {
 	uint32_t type_count;
 	struct rdr_index types_by_id;
 	struct holter_type *string_type; /* java.lang.String, NULL when undeclared */
-	bool has_constants; /* read; done at the first event */
+	bool has_constants;		 /* read; done at the first event */
 	bool is_unknown_reported;
 	const struct holter_type *frame_type; /* stack_read.c: what its fields are for */
 	uint8_t *frame_parts;
@@ -155,7 +155,7 @@ struct rdr_chunk {
 struct holter_reader {
 	struct rdr_source source;
 	struct holter_reader_options options;
-	uint64_t nonce; /* tells readers apart that had the same address one after the other */
+	uint64_t nonce;	 /* tells readers apart that had the same address one after the other */
 	uint64_t serial; /* of the chunk; paths are bound to it */
 	bool is_in_chunk;
 	bool is_at_end;

@@ -14,7 +14,7 @@
 struct rdr_index {
 	const uint8_t *elements;
 	uint32_t stride;
-	uint32_t *slots;    /* number of the element + 1; 0 is empty */
+	uint32_t *slots;     /* number of the element + 1; 0 is empty */
 	uint64_t slot_count; /* dense: keys below it; hashed: a power of two */
 	bool is_dense;
 };

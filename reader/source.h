@@ -24,18 +24,18 @@ struct rdr_source {
 	/* the window */
 	const uint8_t *base;
 	uint64_t size;
-	uint64_t position;    /* of base[0], in the decoded bytes */
-	bool is_whole;        /* the window reaches the end: it cannot grow */
-	int error;            /* why the bytes end where they do: 0, HOLTER_E_READ, _LZ4, ... */
+	uint64_t position; /* of base[0], in the decoded bytes */
+	bool is_whole;	   /* the window reaches the end: it cannot grow */
+	int error;	   /* why the bytes end where they do: 0, HOLTER_E_READ, _LZ4, ... */
 	enum holter_container container;
 	uint64_t limit_bytes; /* the window is not grown above; windows in place have none */
 	/* what feeds it */
-	int fd;               /* -1 when the input is in memory */
+	int fd; /* -1 when the input is in memory */
 	bool owns_fd;
-	const uint8_t *map;   /* ours, to be unmapped */
+	const uint8_t *map; /* ours, to be unmapped */
 	size_t map_size;
 	const uint8_t *released; /* start of what was not given back of the map */
-	const uint8_t *input; /* raw bytes that were not decoded yet */
+	const uint8_t *input;	 /* raw bytes that were not decoded yet */
 	size_t input_size;
 	const uint8_t *memory; /* whole raw input, NULL for a pipe */
 	size_t memory_size;

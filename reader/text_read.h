@@ -18,9 +18,9 @@ enum rdr_encoding {
 
 struct rdr_text_read {
 	enum rdr_encoding encoding;
-	uint64_t key;            /* of a constant */
+	uint64_t key;		 /* of a constant */
 	struct holter_text text; /* data NULL for null and for a constant */
-	const uint8_t *next;     /* behind it */
+	const uint8_t *next;	 /* behind it */
 };
 
 /* Skips a text in [at, end); returns the byte behind it, NULL when it is damaged. */

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "reader/holter_reader.h"
-#include "tests/unit/reader_build.h"
+#include "tests/unit/reader_build_meta.h"
 
 #define FRAMES 11
 #define METHODS 1000
@@ -23,6 +23,23 @@ static double now_ns(void)
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static void build_stacks(struct build *build, unsigned stacks)
+{
+	build_int(build, 31);
+	build_int(build, stacks);
+	for (unsigned i = 1; i <= stacks; i++) {
+		build_int(build, i);
+		build_byte(build, 0);
+		build_int(build, FRAMES);
+		for (unsigned k = 0; k < FRAMES; k++) {
+			build_int(build, (i * 7 + k * 31) % METHODS + 1);
+			build_int(build, 100 + k);
+			build_int(build, 0);
+			build_int(build, 1);
+		}
+	}
 }
 
 static void build_constants(struct build *build, unsigned stacks)
@@ -74,19 +91,7 @@ static void build_constants(struct build *build, unsigned stacks)
 	build_int(build, 1);
 	build_int(build, 1);
 	build_text(build, "Native");
-	build_int(build, 31);
-	build_int(build, stacks);
-	for (unsigned i = 1; i <= stacks; i++) {
-		build_int(build, i);
-		build_byte(build, 0);
-		build_int(build, FRAMES);
-		for (unsigned k = 0; k < FRAMES; k++) {
-			build_int(build, (i * 7 + k * 31) % METHODS + 1);
-			build_int(build, 100 + k);
-			build_int(build, 0);
-			build_int(build, 1);
-		}
-	}
+	build_stacks(build, stacks);
 	build_event_end(build);
 }
 

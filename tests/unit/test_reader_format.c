@@ -8,7 +8,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "tests/unit/reader_build.h"
+#include "tests/unit/reader_build_meta.h"
 #include "tests/unit/reader_walk.h"
 
 static struct holter_reader *open_build(const struct build *build)
@@ -127,6 +127,29 @@ START_TEST(vector_of_jep_328)
 }
 END_TEST
 
+static void check_stack_of_malloc_sample(const struct holter_event *event)
+{
+	const struct holter_stack *stack;
+	struct holter_value value;
+
+	stack = holter_event_stack(event);
+	ck_assert_uint_eq(stack->frame_count, 3);
+	ck_assert_int_eq(stack->frames[0].line, -1);
+	ck_assert_int_eq(stack->frames[1].line, 42);
+	ck_assert_str_eq(stack->frames[0].type, "N");
+	ck_assert_str_eq(stack->frames[1].type, "C");
+	ck_assert_str_eq(stack->frames[0].method->class_name, "libc.so.6");
+	ck_assert_int_eq(stack->frames[0].method->modifiers, 0x100);
+	ck_assert_str_eq(stack->frames[1].method->name, ""); /* method 2 is not there */
+	ck_assert_ptr_eq(holter_event_stack(event), stack);
+	value = get(event, "stackTrace");
+	ck_assert_ptr_eq(holter_value_stack(&value), stack);
+	ck_assert_str_eq(get_text(event, "stackTrace.frames[0].method.type.name"), "libc.so.6");
+	ck_assert_uint_eq(get(event, "stackTrace.frames").as.count, 3);
+	ck_assert_int_eq(get(event, "stackTrace.frames[3]").kind, HOLTER_KIND_NULL);
+	ck_assert_int_eq(get(event, "stackTrace.frames[1].method.name").kind, HOLTER_KIND_NULL);
+}
+
 START_TEST(vector_of_malloc_sample)
 {
 	static const char *const types[] = {
@@ -149,9 +172,7 @@ START_TEST(vector_of_malloc_sample)
 	};
 	struct build build = { .used = 0 };
 	const struct holter_event *event;
-	const struct holter_stack *stack;
 	struct holter_reader *reader;
-	struct holter_value value;
 
 	build_chunk_begin(&build);
 	build_metadata(&build, types);
@@ -172,22 +193,7 @@ START_TEST(vector_of_malloc_sample)
 	ck_assert_int_eq(get_int(event, "eventThread.osThreadId"), 4242);
 	ck_assert_int_eq(get(event, "eventThread.javaName").kind, HOLTER_KIND_NULL);
 	ck_assert_int_eq(holter_event_thread(event)->os_id, 4242);
-	stack = holter_event_stack(event);
-	ck_assert_uint_eq(stack->frame_count, 3);
-	ck_assert_int_eq(stack->frames[0].line, -1);
-	ck_assert_int_eq(stack->frames[1].line, 42);
-	ck_assert_str_eq(stack->frames[0].type, "N");
-	ck_assert_str_eq(stack->frames[1].type, "C");
-	ck_assert_str_eq(stack->frames[0].method->class_name, "libc.so.6");
-	ck_assert_int_eq(stack->frames[0].method->modifiers, 0x100);
-	ck_assert_str_eq(stack->frames[1].method->name, ""); /* method 2 is not there */
-	ck_assert_ptr_eq(holter_event_stack(event), stack);
-	value = get(event, "stackTrace");
-	ck_assert_ptr_eq(holter_value_stack(&value), stack);
-	ck_assert_str_eq(get_text(event, "stackTrace.frames[0].method.type.name"), "libc.so.6");
-	ck_assert_uint_eq(get(event, "stackTrace.frames").as.count, 3);
-	ck_assert_int_eq(get(event, "stackTrace.frames[3]").kind, HOLTER_KIND_NULL);
-	ck_assert_int_eq(get(event, "stackTrace.frames[1].method.name").kind, HOLTER_KIND_NULL);
+	check_stack_of_malloc_sample(event);
 	finish(&build, reader);
 }
 END_TEST
@@ -249,52 +255,53 @@ START_TEST(vector_of_extremes)
 }
 END_TEST
 
+static const struct {
+	const char *bytes;
+	size_t size;
+	const char *text;
+} text_cases[] = {
+	{ "\0", 1, NULL },
+	{ "\1", 1, "" },
+	{ "\2\7", 2, "seven" },
+	{ "\2\x08", 2, NULL }, /* no such constant */
+	{ "\3\3abc", 5, "abc" },
+	{ "\3\0", 2, "" },
+	{ "\3\4\xf0\x9f\x98\x80", 6, "\xf0\x9f\x98\x80" },
+	{ "\3\3\xff\xfe\x41", 5, "\xef\xbf\xbd\xef\xbf\xbd\x41" },
+	{ "\3\4\xed\xa0\x80x", 6, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdx" }, /* surrogate */
+	{ "\3\2\xc0\x80", 4, "\xef\xbf\xbd\xef\xbf\xbd" },		     /* overlong */
+	{ "\3\3\xe2\x82x", 5, "\xef\xbf\xbdx" },			     /* cut off */
+	{ "\4\3"
+	  "a\xe9\x01\x62",
+	  6,
+	  "a\xc3\xa9"
+	  "b" },
+	{ "\4\2\xbd\xb0\x03\x80\xbc\x03", 8, "\xf0\x9f\x98\x80" },
+	{ "\4\2\xbd\xb0\x03"
+	  "a",
+	  6,
+	  "\xef\xbf\xbd"
+	  "a" }, /* half a pair */
+	{ "\5\2\xe9"
+	  "a",
+	  4,
+	  "\xc3\xa9"
+	  "a" },
+};
+
 START_TEST(texts_in_every_encoding)
 {
 	static const char *const types[] = { "demo.T 100 jdk.jfr.Event - startTime:11:t text:20",
 					     NULL };
-	static const struct {
-		const char *bytes;
-		size_t size;
-		const char *text;
-	} cases[] = {
-		{ "\0", 1, NULL },
-		{ "\1", 1, "" },
-		{ "\2\7", 2, "seven" },
-		{ "\2\x08", 2, NULL }, /* no such constant */
-		{ "\3\3abc", 5, "abc" },
-		{ "\3\0", 2, "" },
-		{ "\3\4\xf0\x9f\x98\x80", 6, "\xf0\x9f\x98\x80" },
-		{ "\3\3\xff\xfe\x41", 5, "\xef\xbf\xbd\xef\xbf\xbd\x41" },
-		{ "\3\4\xed\xa0\x80x", 6, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdx" }, /* surrogate */
-		{ "\3\2\xc0\x80", 4, "\xef\xbf\xbd\xef\xbf\xbd" },		     /* overlong */
-		{ "\3\3\xe2\x82x", 5, "\xef\xbf\xbdx" },			     /* cut off */
-		{ "\4\3"
-		  "a\xe9\x01\x62",
-		  6,
-		  "a\xc3\xa9"
-		  "b" },
-		{ "\4\2\xbd\xb0\x03\x80\xbc\x03", 8, "\xf0\x9f\x98\x80" },
-		{ "\4\2\xbd\xb0\x03"
-		  "a",
-		  6,
-		  "\xef\xbf\xbd"
-		  "a" }, /* half a pair */
-		{ "\5\2\xe9"
-		  "a",
-		  4,
-		  "\xc3\xa9"
-		  "a" },
-	};
 	struct build build = { .used = 0 };
 	struct holter_reader *reader;
 
 	build_chunk_begin(&build);
 	build_metadata(&build, types);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(text_cases) / sizeof(text_cases[0]); i++) {
 		build_event_begin(&build, 100);
 		build_int(&build, 2000);
-		build_bytes(&build, cases[i].bytes, cases[i].size);
+		build_bytes(&build, text_cases[i].bytes, text_cases[i].size);
 		build_event_end(&build);
 	}
 	build_checkpoint_begin(&build, 1);
@@ -302,17 +309,17 @@ START_TEST(texts_in_every_encoding)
 	build_event_end(&build);
 	build_chunk_end(&build);
 	reader = open_build(&build);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(text_cases) / sizeof(text_cases[0]); i++) {
 		struct holter_value value = get(next(reader), "text");
 
-		if (!cases[i].text) {
+		if (!text_cases[i].text) {
 			ck_assert_int_eq(value.kind, HOLTER_KIND_NULL);
 			continue;
 		}
 		ck_assert_int_eq(value.kind, HOLTER_KIND_STRING);
-		ck_assert_msg(strcmp(value.as.text.data, cases[i].text) == 0, "text %zu: %s", i,
-			      value.as.text.data);
-		ck_assert_uint_eq(value.as.text.length, strlen(cases[i].text));
+		ck_assert_msg(strcmp(value.as.text.data, text_cases[i].text) == 0, "text %zu: %s",
+			      i, value.as.text.data);
+		ck_assert_uint_eq(value.as.text.length, strlen(text_cases[i].text));
 	}
 	finish(&build, reader);
 }
