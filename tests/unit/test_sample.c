@@ -94,7 +94,8 @@ START_TEST(test_distance_is_bounded)
 }
 END_TEST
 
-/* A stream of blocks as the hooks see it: bytes are spent, a block beyond what is left is a sample. */
+/* A stream of blocks as the hooks see it: bytes are spent, a block beyond what is left is a sample.
+ */
 static double estimate(uint64_t (*size_of)(uint64_t *), uint64_t blocks, uint64_t interval,
 		       uint64_t seed, double *truth)
 {
