@@ -8,6 +8,7 @@
 #include <link.h>
 #include <sys/auxv.h>
 
+#include "preload/executable.h"
 #include "preload/scratch.h"
 #include "recorder/base/text.h"
 #include "recorder/capture/cfi.h"
@@ -92,7 +93,7 @@ static uint32_t path_of(const struct rec_module *module, const char *name)
 	if (module->base == getauxval(AT_SYSINFO_EHDR)) {
 		length = text_copy(scratch->text, scratch->text + 16, "[vdso]") - scratch->text;
 	} else if (!name || !*name) {
-		length = raw_readlink("/proc/self/exe", scratch->text, sizeof(scratch->text));
+		length = (long)pre_executable(scratch->text, sizeof(scratch->text));
 	} else {
 		length = 0;
 		if (*name != '/' && strchr(name, '/'))

@@ -16,6 +16,7 @@
 
 #include "preload/hook_thread.h"
 #include "preload/hook_process.h"
+#include "preload/executable.h"
 #include "preload/modules.h"
 #include "preload/real.h"
 #include "recorder/capture/capture.h"
@@ -172,10 +173,9 @@ __attribute__((constructor(101))) static void pre_begin(void)
 	unsigned missing = pre_real_resolve();
 	struct rec_region region;
 	char executable[4096];
-	long length = raw_readlink("/proc/self/exe", executable, sizeof(executable) - 1);
 	uint32_t process;
 
-	executable[length > 0 ? length : 0] = 0;
+	pre_executable(executable, sizeof(executable));
 	if (is_own_command(executable) || getauxval(AT_SECURE) || !find_or_create(&region))
 		goto out;
 	if (rec_process_attach(&region) != 0)
