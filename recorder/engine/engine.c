@@ -36,6 +36,7 @@ struct engine {
 	uint64_t next_metric_ns;
 	uint32_t looked_word; /* trigger word of the last look */
 	uint32_t has_checked_shim;
+	bool is_parked;			   /* for good: the program has a seccomp filter */
 	uint64_t watched[REC_PROCESS_MAX]; /* start times of processes that are watched */
 	struct rec_config config;	   /* read again for every dump */
 	struct rec_dump_result result;
@@ -268,17 +269,22 @@ static void bury(struct engine *engine)
 
 /* A filter that the program installed for all its threads also holds for this one: do nothing more.
  */
-static bool must_park(const struct engine *engine)
+static bool must_park(struct engine *engine)
 {
 	uint32_t index;
+	long mode;
 
-	if (!engine->options->in_thread)
-		return false;
+	if (!engine->options->in_thread || engine->is_parked)
+		return engine->is_parked;
 	index = rec_process_find(engine->region, engine->me.pid, engine->me.start_time);
 	if (index != REC_NONE &&
 	    (rec_process_at(engine->region, index)->coverage & REC_COVERAGE_SECCOMP))
-		return true;
-	return raw_syscall3(SYS_prctl, PR_GET_SECCOMP_NUMBER, 0, 0) > 0;
+		engine->is_parked = true;
+	/* A filter may refuse the very question. */
+	mode = engine->is_parked ? 0 : raw_syscall3(SYS_prctl, PR_GET_SECCOMP_NUMBER, 0, 0);
+	if (mode > 0 || mode == -EPERM || mode == -EACCES || mode == -ENOSYS)
+		engine->is_parked = true;
+	return engine->is_parked;
 }
 
 static void wait_for_work(struct engine *engine, uint32_t word, uint64_t now)

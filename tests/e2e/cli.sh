@@ -573,6 +573,34 @@ test_a_leader_thread()
 	expect_status 0
 }
 
+# A filter for all threads that kills at the first openat: a leader that went on would end the program.
+test_a_leader_thread_behind_a_filter()
+{
+	cat >filter.py <<-'PY'
+		import ctypes, struct, time
+		libc = ctypes.CDLL(None, use_errno=True)
+		def op(code, jt, jf, k): return struct.pack('HBBI', code, jt, jf, k)
+		# load the number; openat: kill the process; else allow
+		code = op(0x20, 0, 0, 0) + op(0x15, 0, 1, 257) + op(6, 0, 0, 0x80000000) + op(6, 0, 0, 0x7fff0000)
+		program = ctypes.create_string_buffer(code, len(code))
+		fprog = ctypes.create_string_buffer(struct.pack('HxxxxxxQ', 4, ctypes.addressof(program)), 16)
+		time.sleep(0.3)
+		libc.prctl(38, 1, 0, 0, 0)
+		# seccomp(SET_MODE_FILTER, TSYNC)
+		if libc.syscall(317, 1, 1, fprog):
+		    print('no seccomp', ctypes.get_errno())
+		time.sleep(1.5)
+		print('alive')
+	PY
+	try "$H" run --dir "$work" -o leader=thread,interval=20ms -- "$PYTHON" filter.py
+	if grep -q 'no seccomp' <<<"$out"; then
+		skip 'no seccomp filters here'
+		return
+	fi
+	expect_status 0
+	expect_out alive
+}
+
 # A program that was recorded executes one that is not: its end is no crash.
 test_programs_that_lose_the_preload()
 {
