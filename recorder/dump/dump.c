@@ -196,14 +196,19 @@ static void prepare_encoder(struct dump *dump)
 	encoder->tick_zero = dump->clock.base_ticks > second ? dump->clock.base_ticks - second : 0;
 	/* Records go on arriving while we copy, and clocks of two CPUs may differ a little. */
 	encoder->sane_ticks = dump->now_ticks + 10 * second;
-	encoder->max_ticks = UINT64_MAX;
+	/*
+	 * A cut in time: a chunk that was copied while it was being filled lacks what came later,
+	 * so newer chunks of its thread would leave a gap in the middle.
+	 */
+	encoder->max_ticks = dump->now_ticks;
 	if (last && last < dump->now_ticks)
 		encoder->min_ticks = dump->now_ticks - last;
 	if (options->begin_epoch_ns)
 		encoder->min_ticks =
 			max_u64(encoder->min_ticks, ticks_at(dump, options->begin_epoch_ns));
 	if (options->end_epoch_ns)
-		encoder->max_ticks = ticks_at(dump, options->end_epoch_ns);
+		encoder->max_ticks =
+			min_u64(encoder->max_ticks, ticks_at(dump, options->end_epoch_ns));
 	rec_encoder_init(encoder, &dump->own);
 }
 

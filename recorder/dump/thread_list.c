@@ -96,10 +96,14 @@ static uint32_t add_strand(struct rec_thread_list *list, uint32_t tid, uint32_t 
 	return list->count++;
 }
 
-/* Is `one` the thread whose last sightings are known by the other parameters? */
+/* Is `one` the thread that was seen last? Its chunk is read to its end only where nothing else
+ * tells. */
 static bool is_same(const struct rec_strand *strand, const struct sighting *last,
-		    const struct sighting *one, uint64_t last_ticks, uint64_t gap_ticks)
+		    const struct sighting *one, const struct rec_snapshot *snapshot,
+		    uint64_t gap_ticks)
 {
+	uint64_t last_ticks = last->end;
+
 	if (strand->tid != one->tid || strand->pid != one->pid)
 		return false;
 	if (one->start <= strand->end_ticks)
@@ -107,7 +111,9 @@ static bool is_same(const struct rec_strand *strand, const struct sighting *last
 	if (one->entry == last->entry && one->piece != FROM_TABLE && last->piece != FROM_TABLE &&
 	    one->sequence > last->sequence)
 		return true;
-	return one->start - last_ticks <= gap_ticks;
+	if (last->piece != FROM_TABLE)
+		last_ticks = rec_snapshot_end_ticks(snapshot, last->piece);
+	return one->start <= last_ticks || one->start - last_ticks <= gap_ticks;
 }
 
 static void link_tids(struct rec_thread_list *list)
@@ -143,7 +149,6 @@ static int join(struct rec_thread_list *list, struct rec_snapshot *snapshot,
 	const struct sighting *all = (const struct sighting *)seen->data;
 	const struct sighting *last = NULL;
 	struct rec_piece *pieces = (struct rec_piece *)snapshot->pieces.data;
-	uint64_t last_ticks = 0;
 	uint32_t index = REC_NONE;
 
 	for (uint64_t i = 0; i < seen->used / sizeof(*all); i++) {
@@ -151,11 +156,10 @@ static int join(struct rec_thread_list *list, struct rec_snapshot *snapshot,
 		struct rec_strand *strand;
 
 		if (index == REC_NONE ||
-		    !is_same(rec_thread_list_at(list, index), last, one, last_ticks, gap_ticks)) {
+		    !is_same(rec_thread_list_at(list, index), last, one, snapshot, gap_ticks)) {
 			index = add_strand(list, one->tid, one->pid, one->process);
 			if (index == REC_NONE)
 				return HOLTER_E_NOMEM;
-			last_ticks = 0;
 			rec_thread_list_at(list, index)->start_ticks = one->start;
 		}
 		strand = rec_thread_list_at(list, index);
@@ -165,12 +169,8 @@ static int join(struct rec_thread_list *list, struct rec_snapshot *snapshot,
 		if (one->piece == FROM_TABLE || !strand->is_in_table)
 			memcpy(strand->name, one->name, sizeof(one->name));
 		strand->is_in_table |= one->piece == FROM_TABLE;
-		last_ticks = max_u64(last_ticks, one->end);
-		if (one->piece != FROM_TABLE) {
+		if (one->piece != FROM_TABLE)
 			pieces[one->piece].strand = index;
-			last_ticks =
-				max_u64(last_ticks, rec_snapshot_end_ticks(snapshot, one->piece));
-		}
 		last = one;
 	}
 	return 0;

@@ -138,6 +138,35 @@ static inline void corrupt_apply(const struct corrupt *corrupt, uint8_t *base,
 	}
 }
 
+/* Reads a file whole: every event with its thread and the names of its frames, not every value. */
+static inline struct walked corrupt_read(const char *path)
+{
+	struct walked walked = { .code = 0 };
+	const struct holter_event *event;
+	struct holter_totals totals;
+	struct holter_reader *reader;
+
+	walked.code = holter_reader_open(path, NULL, &reader, &walked.first);
+	if (walked.code)
+		return walked;
+	while ((walked.code = holter_reader_next(reader, &event)) > 0) {
+		const struct holter_stack *stack = holter_event_stack(event);
+		const struct holter_thread *thread = holter_event_thread(event);
+
+		walked.events++;
+		for (uint32_t i = 0; stack && i < stack->frame_count; i++)
+			walk_text(&walked, stack->frames[i].method->name);
+		if (thread)
+			walk_text(&walked, thread->os_name);
+	}
+	holter_reader_totals(reader, &totals);
+	walked.damage = totals.damage_count;
+	if (holter_reader_problem(reader, 0))
+		walked.first = *holter_reader_problem(reader, 0);
+	holter_reader_close(reader);
+	return walked;
+}
+
 /* Dumps a damaged copy. Returns NULL when all is well, else what is not. */
 static inline const char *corrupt_dump(struct corrupt *corrupt, const struct corrupt_patch *patches,
 				       uint32_t count, int compress)
@@ -149,8 +178,6 @@ static inline const char *corrupt_dump(struct corrupt *corrupt, const struct cor
 	};
 	struct rec_region copy = corrupt->region;
 	struct walked walked;
-	uint8_t *bytes;
-	size_t size = 0;
 	int code;
 
 	copy.base =
@@ -168,9 +195,7 @@ static inline const char *corrupt_dump(struct corrupt *corrupt, const struct cor
 		snprintf(wrong, sizeof(wrong), "dump: %d %.200s", code, result.error);
 		return wrong;
 	}
-	bytes = read_file(corrupt->path, &size);
-	walked = walk_bytes(bytes, size);
-	free(bytes);
+	walked = corrupt_read(corrupt->path);
 	snprintf(wrong, sizeof(wrong), "reader: code %d, %lu events of %lu, %lu damaged: %.150s",
 		 walked.code, walked.events, result.events, walked.damage, walked.first.text);
 	return walked.code < 0 || walked.damage || walked.events != result.events ? wrong : NULL;
