@@ -101,6 +101,18 @@ struct holter_totals {
 HOLTER_PUBLIC const struct holter_chunk *holter_reader_chunk(const struct holter_reader *reader);
 
 /**
+ * holter_reader_chunk_bytes() - the current chunk as it stands in the (decompressed) file, from the
+ * first byte of its header: for those who copy events or constants.
+ * @reader: an open reader.
+ * @size: receives how many bytes there are: holter_chunk.size_present.
+ *
+ * Return: the bytes, valid until the next chunk; not trusted by anyone. NULL outside a chunk.
+ * Context: the reader's thread.
+ */
+HOLTER_PUBLIC const unsigned char *
+holter_reader_chunk_bytes(const struct holter_reader *reader, size_t *size);
+
+/**
  * holter_reader_totals() - sums over the chunks read so far.
  * @reader: an open reader.
  * @totals: receives them.

@@ -180,6 +180,14 @@ const struct holter_chunk *holter_reader_chunk(const struct holter_reader *reade
 	return reader->is_in_chunk ? &reader->chunk.info : NULL;
 }
 
+const unsigned char *holter_reader_chunk_bytes(const struct holter_reader *reader, size_t *size)
+{
+	if (!reader->is_in_chunk)
+		return NULL;
+	*size = (size_t)(reader->chunk.end - reader->chunk.base);
+	return reader->chunk.base;
+}
+
 void holter_reader_totals(const struct holter_reader *reader, struct holter_totals *totals)
 {
 	*totals = reader->totals;
