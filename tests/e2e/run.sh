@@ -254,7 +254,7 @@ while IFS='|' read -r name program settings dump options; do
 	run_case "$name" "$PWD/$program" "$settings" "$dump" "$options" </dev/null &
 	running=$((running + 1))
 	if [ $running -ge "${JOBS:-2}" ]; then
-		wait -n
+		wait -n 2>/dev/null
 		running=$((running - 1))
 	fi
 done <"$work/cases"
