@@ -786,12 +786,12 @@ uint32_t rec_stack_capture(struct rec_thread *thread)
 	depth = depth ? (uint32_t)min_u64(depth, REC_STACK_DEPTH_MAX) : REC_STACK_DEPTH_DEFAULT;
 	m = (struct memo *)thread->memo;
 	if (unlikely(!begin(&w, thread, (const uint64_t *)here) || !enter(m, &w, here)))
-		return count_loss(thread, REC_LOSS_NESTED);
+		return count_loss(thread, REC_LOSS_NO_STACK);
 	id = depth <= MEMO_FRAMES ? capture_memo(&w, m, depth) : capture_deep(&w, m, depth);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (unlikely(m->busy != here)) {
 		m->is_valid = 0;
-		return count_loss(thread, REC_LOSS_NESTED);
+		return count_loss(thread, REC_LOSS_NO_STACK);
 	}
 	m->busy = 0;
 	return id;

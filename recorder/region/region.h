@@ -49,7 +49,8 @@
 	X(NO_MEMORY, "no memory could be reserved")                                                \
 	X(RECYCLED, "overwritten while the dump copied it")                                        \
 	X(DAMAGED, "damaged in the region")                                                        \
-	X(STALE_STACK, "stack, string or address already dropped from the depot")
+	X(STALE_STACK, "stack, string or address already dropped from the depot")                  \
+	X(NO_STACK, "stack not taken: inside another walk, or too little room for one")
 enum rec_loss {
 #define REC_LOSS_ENUM(name, text) REC_LOSS_##name,
 	REC_LOSS_LIST(REC_LOSS_ENUM)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "recorder/base/hash.h"
-#include "tests/unit/walk_shadow.h"
+#include "tests/unit/walk_shapes.h"
 
 static bool is_optimized(void)
 {

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "recorder/base/hash.h"
-#include "tests/unit/walk_shadow.h"
+#include "tests/unit/walk_shapes.h"
 
 /* ---- Stacks of the program's own making ---- */
 
