@@ -13,27 +13,35 @@
 
 #include "preload/fd_address.h"
 
-static __attribute__((always_inline)) inline void emit_body(struct rec_thread *thread,
+/*
+ * All four events have one layout: stack, duration | what it was about, bytes. As whole words,
+ * since halves that were just written would be waited for when they are copied as a whole.
+ */
+static inline __attribute__((always_inline)) void emit_body(struct rec_thread *thread,
 							    struct pre_io io, enum ev_number event,
 							    uint64_t end, uint32_t name,
 							    uint32_t bytes)
 {
-	/* All four have the same layout: stack, duration, what it was about, bytes. */
-	struct ev_SocketRead body = {
-		.stack = rec_stack(thread, event),
-		.conn = name,
-		.bytesRead = bytes,
-	};
 	uint32_t flags = 0;
+	uint64_t stack = rec_stack(thread, event);
+	uint64_t duration = rec_append_scale(end - io.start, &flags);
+	uint64_t body[2] = { stack | duration << 32, name | (uint64_t)bytes << 32 };
 
-	_Static_assert(sizeof(struct ev_SocketWrite) == sizeof(struct ev_SocketRead) &&
-			       sizeof(struct ev_FileRead) == sizeof(struct ev_SocketRead) &&
-			       sizeof(struct ev_FileWrite) == sizeof(struct ev_SocketRead) &&
-			       offsetof(struct ev_FileRead, path) ==
-				       offsetof(struct ev_SocketRead, conn),
-		       "one body serves four events");
-	body.duration = rec_append_scale(end - io.start, &flags);
-	rec_emit(thread, event, flags, end, &body, sizeof(body));
+#define AT(type, field, where)                                                                     \
+	_Static_assert(offsetof(struct ev_##type, field) == (where) &&                             \
+			       sizeof(struct ev_##type) == 16,                                     \
+		       "one layout serves four events")
+	AT(SocketRead, duration, 4);
+	AT(SocketRead, conn, 8);
+	AT(SocketRead, bytesRead, 12);
+	AT(SocketWrite, conn, 8);
+	AT(SocketWrite, bytesWritten, 12);
+	AT(FileRead, path, 8);
+	AT(FileRead, bytesRead, 12);
+	AT(FileWrite, path, 8);
+	AT(FileWrite, bytesWritten, 12);
+#undef AT
+	rec_emit(thread, event, flags, end, body, sizeof(body));
 }
 
 void pre_io_emit(struct pre_io io, int fd, enum pre_io_way way, uint64_t end, uint64_t bytes)
@@ -77,7 +85,7 @@ static ssize_t end_peer(struct pre_io io, int fd, enum pre_io_way way, enum ev_n
 }
 
 /* Looking at data, or at errors, is no reading: not timed. */
-static struct pre_io begin_receive(int fd, int flags)
+static inline __attribute__((always_inline)) struct pre_io begin_receive(int fd, int flags)
 {
 	struct pre_io io = { 0, 0 };
 
