@@ -126,8 +126,8 @@ void cli_region_family(const struct rec_region *region, struct cli_family *famil
 		if (!family->living++)
 			family->first_pid = process->pid;
 	}
-	family->leader_alive =
-		rec_lease_is_held(&region->header->lease, cli_monotonic_ns(), rec_proc_alive);
+	family->leader_alive = rec_lease_is_held(&region->header->lease, cli_monotonic_ns(),
+						 rec_lease_holder_lives);
 	family->leader_pid = family->leader_alive ? region->header->lease.pid : 0;
 	family->events_lost = sum_losses(region);
 }

@@ -169,7 +169,8 @@ static void start_leader(const struct rec_region *region)
 	while (waitpid((pid_t)child, NULL, __WALL) < 0 && errno == EINTR)
 		;
 	/* So that a program that is killed at once is dumped all the same. */
-	while (!rec_lease_is_held(&region->header->lease, cli_monotonic_ns(), rec_proc_alive) &&
+	while (!rec_lease_is_held(&region->header->lease, cli_monotonic_ns(),
+				  rec_lease_holder_lives) &&
 	       cli_monotonic_ns() < begin + LEADER_WAIT_NS)
 		nanosleep(&nap, NULL);
 }

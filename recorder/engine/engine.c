@@ -344,6 +344,26 @@ static struct engine *engine_map(void)
 	return raw_is_error(memory) ? NULL : memory;
 }
 
+/* A thread stands by while another leads: nobody would start it again. */
+static int take_office(struct engine *engine)
+{
+	const struct timespec pause = { 1, 0 };
+	struct rec_header *header = engine->region->header;
+
+	for (;;) {
+		uint32_t word = __atomic_load_n(&header->trigger.word, __ATOMIC_ACQUIRE);
+		int result = HOLTER_E_BUSY;
+
+		if (!must_park(engine))
+			result = rec_lease_take(&header->lease, &engine->me, monotonic_ns(),
+						rec_lease_holder_lives);
+		if (!result || !engine->options->in_thread)
+			return result;
+		raw_futex(&header->trigger.word, FUTEX_WAIT, word,
+			  engine->is_parked ? NULL : &pause);
+	}
+}
+
 int rec_engine_run(struct rec_region *region, const struct rec_engine_options *options)
 {
 	struct engine *engine = engine_map();
@@ -358,8 +378,7 @@ int rec_engine_run(struct rec_region *region, const struct rec_engine_options *o
 	engine->me.pid = (uint32_t)raw_getpid();
 	engine->me.tid = options->in_thread ? (uint32_t)raw_gettid() : 0;
 	rec_region_start_time(engine->me.pid, &engine->me.start_time, &ppid);
-	result = rec_lease_take(&region->header->lease, &engine->me, engine->begin_ns,
-				rec_proc_alive);
+	result = take_office(engine);
 	if (!result) {
 		rec_clock_adopt(&region->header->clock);
 		rec_metrics_begin(&engine->metrics, region, options->in_thread);

@@ -36,7 +36,8 @@ struct rec_engine_options {
  * When the last process is gone: writes a last dump if one died without saying so, or if dumponexit
  * is set and no exit dump was made; then removes the region file (kept where that dump failed).
  *
- * Return: 0 the family is gone; HOLTER_E_BUSY another leader holds the lease, or took it;
+ * Return: 0 the family is gone; HOLTER_E_BUSY another leader holds the lease (a thread waits for it
+ * instead), or took it;
  * HOLTER_E_NOMEM.
  * Context: one thread, all signals blocked by the caller; blocks.
  */

@@ -7,6 +7,11 @@
  */
 #include "recorder/engine/lease.h"
 
+#include <errno.h>
+
+#include "recorder/sys/procfs.h"
+#include "recorder/sys/raw.h"
+
 _Static_assert(offsetof(struct rec_lease, pid) % 8 == 0 &&
 		       offsetof(struct rec_lease, tid) == offsetof(struct rec_lease, pid) + 4,
 	       "pid and tid are one aligned word");
@@ -21,6 +26,14 @@ static uint64_t holder_word(const struct rec_lease_holder *holder)
 	return holder->pid | (uint64_t)holder->tid << 32;
 }
 
+bool rec_lease_holder_lives(uint32_t pid, uint32_t tid, uint64_t start_time)
+{
+	/* A leader thread ends with exec, while its process lives on under the same start time. */
+	if (tid && raw_tgkill((int)pid, (int)tid, 0) == -ESRCH)
+		return false;
+	return rec_proc_alive(pid, start_time);
+}
+
 bool rec_lease_is_held(const struct rec_lease *lease, uint64_t now_ns, rec_lease_alive alive)
 {
 	uint64_t word = __atomic_load_n(lease_word(lease), __ATOMIC_ACQUIRE);
@@ -30,7 +43,7 @@ bool rec_lease_is_held(const struct rec_lease *lease, uint64_t now_ns, rec_lease
 	/* A region that was scribbled in cannot hold the lease for ever. */
 	if (!word || expires <= now_ns || expires > now_ns + 2 * REC_LEASE_BUSY_NS)
 		return false;
-	return alive((uint32_t)word, start_time);
+	return alive((uint32_t)word, (uint32_t)(word >> 32), start_time);
 }
 
 int rec_lease_take(struct rec_lease *lease, const struct rec_lease_holder *me, uint64_t now_ns,

@@ -19,8 +19,16 @@ struct rec_lease_holder {
 	uint64_t start_time;
 };
 
-/* Does a process with this start time (0 = any) live? */
-typedef bool (*rec_lease_alive)(uint32_t pid, uint64_t start_time);
+/* Does a holder live: the process with this start time (0 = any), and in it the thread (0 = any)?
+ */
+typedef bool (*rec_lease_alive)(uint32_t pid, uint32_t tid, uint64_t start_time);
+
+/**
+ * rec_lease_holder_lives() - the kernel's answer, for everything but tests.
+ *
+ * Return: true or false. Context: any thread; async-signal-safe.
+ */
+bool rec_lease_holder_lives(uint32_t pid, uint32_t tid, uint64_t start_time);
 
 /**
  * rec_lease_take() - takes the lease if nobody holds it, its holder died, or let it expire.

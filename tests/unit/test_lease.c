@@ -3,16 +3,20 @@
  */
 #include <check.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "recorder/engine/lease.h"
 
 #define SECOND 1000000000ull
 
 static struct rec_lease lease;
+static uint32_t dead_tid;
 static uint64_t began; /* when the process that has pid 100 now began; 0: there is none */
 
-static bool alive(uint32_t pid, uint64_t start_time)
+static bool alive(uint32_t pid, uint32_t tid, uint64_t start_time)
 {
+	if (tid && tid == dead_tid)
+		return false;
 	return pid != 100 || (began && (!start_time || start_time == began));
 }
 
@@ -24,6 +28,7 @@ static void setup(void)
 {
 	memset(&lease, 0, sizeof(lease));
 	began = 5000;
+	dead_tid = 0;
 }
 
 START_TEST(nobody_holds_a_new_lease)
@@ -106,6 +111,30 @@ START_TEST(given_up_it_is_free)
 }
 END_TEST
 
+START_TEST(exec_ends_a_leader_thread_but_not_its_process)
+{
+	struct rec_lease_holder next = { 100, 105, 5000 };
+
+	rec_lease_take(&lease, &thread, SECOND, alive);
+	ck_assert_int_eq(rec_lease_take(&lease, &next, SECOND + 1, alive), HOLTER_E_BUSY);
+	dead_tid = 101;
+	ck_assert_int_eq(rec_lease_take(&lease, &next, SECOND + 1, alive), 0);
+	ck_assert_uint_eq(lease.tid, 105);
+}
+END_TEST
+
+START_TEST(the_kernel_knows_who_lives)
+{
+	uint32_t pid = (uint32_t)getpid();
+
+	ck_assert(rec_lease_holder_lives(pid, 0, 0));
+	ck_assert(rec_lease_holder_lives(pid, pid, 0));
+	ck_assert(!rec_lease_holder_lives(pid, 1u << 29, 0));
+	ck_assert(!rec_lease_holder_lives(1u << 29, 0, 0));
+	ck_assert(!rec_lease_holder_lives(pid, 0, 1));
+}
+END_TEST
+
 START_TEST(scribbling_does_not_hold_it_for_ever)
 {
 	rec_lease_take(&lease, &first, SECOND, alive);
@@ -165,6 +194,8 @@ int main(void)
 	tcase_add_test(tests, the_silent_lose_it_when_it_expires);
 	tcase_add_test(tests, a_dump_stretches_it);
 	tcase_add_test(tests, given_up_it_is_free);
+	tcase_add_test(tests, exec_ends_a_leader_thread_but_not_its_process);
+	tcase_add_test(tests, the_kernel_knows_who_lives);
 	tcase_add_test(tests, scribbling_does_not_hold_it_for_ever);
 	tcase_add_test(tests, one_of_many_candidates_wins);
 	suite_add_tcase(suite, tests);
