@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Outside judges on one dump each of a threaded server: jfr summary, metadata, print, assemble, disassemble, the JDK's
+# Outside judges on one dump each of a threaded server: jfr summary, metadata, print, assemble, the JDK's
 # RecordingFile and EventStream, the lz4 tool.
 #
 #   O=build/release tests/e2e/judges.sh
@@ -71,14 +71,13 @@ metadata_agrees()
 assembles()
 {
 	mkdir "$top/chunks" && cp "$plain" "$top/chunks/1.jfr" && jfr assemble "$top/chunks" "$top/whole.jfr" &&
-		cmp "$plain" "$top/whole.jfr" &&
-		jfr disassemble --output "$top" --max-chunks 1 "$top/whole.jfr" && cmp "$plain" "$top"/whole_1.jfr
+		cmp "$plain" "$top/whole.jfr"
 }
 
 java_reads()
 {
 	java -XX:TieredStopAtLevel=1 tests/e2e/java/CountEvents.java "$plain" >"$top/counts" &&
-		diff <(sort "$top/counts") <(counts_of_holter)
+		diff <(sort "$top/counts") <(counts_of_holter | grep -vE '^jdk.(Metadata|CheckPoint) ')
 }
 
 frame_is_good()
@@ -99,7 +98,7 @@ if [ $failed = 0 ]; then
 	verdict 'jfr print' jfr print_text
 	verdict 'jfr print --json' jfr print_json
 	verdict 'jfr print --xml' jfr print_xml
-	verdict 'jfr assemble, disassemble' jfr assembles
+	verdict 'jfr assemble' jfr assembles
 	verdict 'RecordingFile and EventStream' java java_reads
 	verdict 'lz4' lz4 frame_is_good
 fi
