@@ -7,6 +7,7 @@
  * allocations.
  */
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <malloc.h>
 #include <stdlib.h>
 
@@ -100,16 +101,40 @@ PRE_HOOK SYS_LEAN void *realloc(void *pointer, size_t size)
 	return realloc_kept(pointer, size);
 }
 
-/* The real realloc: glibc's reallocarray would call our own hook of it. */
-PRE_HOOK void *reallocarray(void *pointer, size_t count, size_t size)
+/*
+ * glibc's reallocarray calls realloc as the program would: that call is seen by our hook of it, or
+ * goes to an allocator that stands before us, whose blocks are not ours to touch. So it is recorded
+ * here only where the allocator behind us brings its own.
+ */
+static bool is_reallocarray_foreign;
+
+static __attribute__((constructor(102))) void look_at_reallocarray(void)
 {
+	Dl_info libc, real;
+
+	is_reallocarray_foreign = dladdr((void *)gnu_get_libc_version, &libc) != 0 &&
+				  dladdr((void *)pre_real.reallocarray, &real) != 0 &&
+				  libc.dli_fbase != real.dli_fbase;
+}
+
+KEPT void *reallocarray_kept(void *pointer, size_t count, size_t size)
+{
+	struct pre_forgotten forgotten = { 0 };
 	size_t bytes;
 
-	if (unlikely(__builtin_mul_overflow(count, size, &bytes)))
+	if (__builtin_mul_overflow(count, size, &bytes) ||
+	    (pre_memory_free_passes(pointer) && pre_memory_passes(bytes)))
 		return pre_real.reallocarray(pointer, count, size);
-	if (likely(pre_memory_free_passes(pointer) && pre_memory_passes(bytes)))
-		return pre_real.realloc(pointer, bytes);
-	return realloc_kept(pointer, bytes);
+	if (pointer)
+		pre_memory_forget(pointer, &forgotten);
+	return resized(&forgotten, pre_real.reallocarray(pointer, count, size), bytes);
+}
+
+PRE_HOOK void *reallocarray(void *pointer, size_t count, size_t size)
+{
+	if (likely(!is_reallocarray_foreign))
+		return pre_real.reallocarray(pointer, count, size);
+	return reallocarray_kept(pointer, count, size);
 }
 
 KEPT int posix_memalign_kept(void **result, size_t align, size_t size)
