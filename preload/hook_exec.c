@@ -10,6 +10,7 @@
 
 #include "preload/program_start.h"
 #include "recorder/region/tables.h"
+#include "recorder/sys/raw.h"
 
 enum look { LOOK_PATH, LOOK_SEARCH, LOOK_NOT };
 
@@ -23,7 +24,12 @@ static struct rec_process *before(const char *file, enum look look, char *const 
 	struct rec_process *entry;
 	uint64_t now;
 
-	if (pre_is_mute() || !rec_family.base || own->pid == 0 || own->silent)
+	if (pre_is_mute() || !rec_family.base)
+		return NULL;
+	if (own->pid == 0)
+		rec_process_forked();
+	/* Another pid: a child by a raw clone that shares our memory. */
+	if (own->silent || own->pid != (uint32_t)raw_getpid())
 		return NULL;
 	entry = rec_process_at(&rec_family, own->process);
 	if (entry)

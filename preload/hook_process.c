@@ -12,6 +12,7 @@
 
 #include "preload/call_failed.h"
 #include "preload/preload.h"
+#include "recorder/sys/raw.h"
 
 #define PRE_GATE_PROCESS (PRE_GATE(PROCESS) | PRE_GATE(ERROR))
 
@@ -218,7 +219,8 @@ void pre_process_exit_events(enum ev_name how, int status)
 		return;
 	thread = pre_thread();
 	self = rec_process_own()->pid;
-	if (thread == &rec_thread_mute ||
+	/* Another pid: a child by a raw clone that shares our memory. */
+	if (thread == &rec_thread_mute || self != (uint32_t)raw_getpid() ||
 	    __atomic_exchange_n(&ended_pid, self, __ATOMIC_RELAXED) == self)
 		return;
 	if (how != EV_NAME_abort && rec_enabled(EV_ProcessExit))
