@@ -3,9 +3,11 @@
  *
  * In: a mapped region (trusted in nothing) and options. Out: a finished file under its final name,
  * or nothing. Steps, one file each: dump.c (order of work), snapshot.c (verified copies, records
- * sorted by time), meta_write.c, chunk_write.c (header, events), pool_write.c (constants),
- * once_write.c (events once per dump), lz4_encode.c, sink.c (temporary name, fsync, rename). Works
- * inside the recorded program too (leader=thread): memory from sys/arena.h, raw system calls.
+ * merged by time), thread_list.c (whose they are), module_list.c and frames.c (addresses),
+ * meta_write.c, chunk_write.c (header, events), pool_write.c (constants), once_write.c and
+ * once_machine.c (events once per dump), dump_stream.c (blocks), lz4_encode.c, sink.c (temporary
+ * name, fsync, rename). Works inside the recorded program too (leader=thread): memory from vec.h,
+ * raw system calls.
  */
 #ifndef HOLTER_DUMP_DUMP_H
 #define HOLTER_DUMP_DUMP_H

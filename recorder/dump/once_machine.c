@@ -218,7 +218,6 @@ void rec_once_machine(struct rec_once *once)
 		write_cpu(once);
 	if (rec_once_wants(once, EV_TimeStampCounter))
 		write_clock(once);
-	/* Only `everything` sets the stack of an event that has none. */
-	if (once->region->settings->event[EV_SystemProcess].flags & REC_EVENT_STACK)
+	if (rec_once_has_everything(once) && rec_once_wants(once, EV_SystemProcess))
 		write_processes(once);
 }

@@ -24,6 +24,19 @@ bool rec_once_wants(const struct rec_once *once, enum ev_number type)
 	return settings->generation == 0 || (settings->event[type].flags & REC_EVENT_ENABLED);
 }
 
+bool rec_once_has_everything(const struct rec_once *once)
+{
+	static const char item[] = "settings=everything";
+	const char *text = once->region->text;
+	size_t length = strnlen(text, REC_TEXT_BYTES), bytes = sizeof(item) - 1;
+
+	for (size_t i = 0; i + bytes <= length; i++)
+		if ((i == 0 || text[i - 1] == ',' || text[i - 1] == '\n') &&
+		    memcmp(text + i, item, bytes) == 0)
+			return true;
+	return false;
+}
+
 uint64_t rec_once_cpu_ns(void)
 {
 	struct timespec now = { 0, 0 };
@@ -155,7 +168,7 @@ static void write_libraries(struct rec_once *once)
 static void write_family(struct rec_once *once)
 {
 	/* With everything enabled they are among all others already, those that live. */
-	bool has_all = once->region->settings->event[EV_SystemProcess].flags & REC_EVENT_STACK;
+	bool has_all = rec_once_has_everything(once);
 
 	for (uint32_t i = 0; i < tables(once)->process_count; i++) {
 		const struct rec_process *process = rec_module_list_at(tables(once), i);

@@ -37,6 +37,9 @@ void rec_once_write(struct rec_once *once);
  */
 void rec_once_machine(struct rec_once *once);
 
+/* Is the whole machine to be told: settings=everything? */
+bool rec_once_has_everything(const struct rec_once *once);
+
 /* Is an event wanted? Before anything was configured, all are. */
 bool rec_once_wants(const struct rec_once *once, enum ev_number type);
 
