@@ -391,7 +391,8 @@ struct spot {
 
 static inline __attribute__((always_inline)) struct spot spot_of(const struct walk *w)
 {
-	bool is_usual = w->is_own && !w->is_exact && !w->tracks_rbx;
+	/* All of [rsp, high) is readable: on foreign stacks as far as pages were probed. */
+	bool is_usual = !w->is_exact && !w->tracks_rbx && w->rsp >= w->low && w->rsp <= w->high;
 
 	return (struct spot){ w->pc, w->rsp, w->rbp, w->save, is_usual ? w->high : 0 };
 }
