@@ -229,7 +229,7 @@ static int gather(struct cli_input *input, struct cli_filter *filter, struct pla
 			add_place(places, event);
 	}
 	free(wanted);
-	if (!places->is_sorted)
+	if (!places->is_sorted && !input->is_in_file_order)
 		qsort(places->at, places->count, sizeof(*places->at), compare_places);
 	return code;
 }

@@ -44,7 +44,7 @@ struct cli_input {
 	uint64_t shown;	  /* problems told so far */
 	uint64_t damages; /* told or not */
 	uint64_t notes;
-	bool is_verifying; /* tell notes too, and all of them */
+	bool is_in_file_order; /* the walk does not sort */
 	void (*tell)(void *context, const struct holter_problem *problem); /* NULL: cli_warn() */
 	void *context;
 	time_t begun;
@@ -68,7 +68,7 @@ const char *cli_input_operand(int argc, char **argv, int first);
 
 /**
  * cli_input_open() - opens a recording. Damage found later is told as it is met.
- * @input: zeroed but for `is_verifying`, `tell` and `context`.
+ * @input: zeroed but for `tell` and `context`.
  *
  * Return: 0; CLI_FAILED after a message. Context: main thread; blocks.
  */

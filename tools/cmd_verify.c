@@ -235,7 +235,7 @@ static int verify_file(struct verify *verify, const char *path)
 	int status = 0;
 	int code;
 
-	verify->input = (struct cli_input){ .is_verifying = true, .tell = tell, .context = verify };
+	verify->input = (struct cli_input){ .tell = tell, .context = verify };
 	verify->bad_values = verify->null_keys = 0;
 	verify->is_first_problem = true;
 	if (verify->is_json) {

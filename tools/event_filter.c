@@ -80,9 +80,8 @@ static const char *simple_name(const char *name)
 	return point ? point + 1 : name;
 }
 
-bool cli_globs_match_type(struct cli_globs *globs, const struct holter_type *type)
+bool cli_globs_match_name(struct cli_globs *globs, const char *name)
 {
-	const char *name = holter_type_name(type);
 	bool is_match = !globs->text;
 
 	for (size_t i = 0; i < globs->count; i++) {
@@ -93,6 +92,11 @@ bool cli_globs_match_type(struct cli_globs *globs, const struct holter_type *typ
 		is_match = true;
 	}
 	return is_match;
+}
+
+bool cli_globs_match_type(struct cli_globs *globs, const struct holter_type *type)
+{
+	return cli_globs_match_name(globs, holter_type_name(type));
 }
 
 /* "JVM" for "Java Virtual Machine". */

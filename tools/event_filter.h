@@ -47,13 +47,15 @@ bool cli_glob_match(const char *text, const char *glob);
 
 /**
  * cli_globs_init() - splits a list; NULL makes an empty one, which matches everything.
- * cli_globs_match_type() - a type by its full name or what is behind its last point.
+ * cli_globs_match_type(), cli_globs_match_name() - a type by its full name or what is behind its
+ * last point.
  * cli_globs_fini() - gives the memory back.
  *
  * Return: match: true or false, counting hits. Context: one thread.
  */
 void cli_globs_init(struct cli_globs *globs, const char *list);
 bool cli_globs_match_type(struct cli_globs *globs, const struct holter_type *type);
+bool cli_globs_match_name(struct cli_globs *globs, const char *name);
 void cli_globs_fini(struct cli_globs *globs);
 
 /**

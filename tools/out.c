@@ -60,7 +60,8 @@ int cli_out_flush(struct cli_out *out)
 	if (!out->error && out->limit && out->used > out->limit - min_u64(out->limit, out->written))
 		out->error = EFBIG;
 	if (!out->error)
-		out->error = write_all(out->fd, out->data, out->used);
+		out->error = out->sink ? out->sink(out->sink_context, out->data, out->used)
+				       : write_all(out->fd, out->data, out->used);
 	if (!out->error)
 		out->written += out->used;
 	out->used = 0;

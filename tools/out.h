@@ -20,6 +20,9 @@ struct cli_out {
 	int error;	  /* errno of the first write that failed; EFBIG: over the limit */
 	uint64_t written; /* handed to the descriptor so far */
 	uint64_t limit;	  /* most bytes that may be written; 0 = any */
+	/* Where the bytes go instead of the descriptor, when not NULL. Returns an errno or 0. */
+	int (*sink)(void *context, const char *bytes, size_t count);
+	void *sink_context;
 };
 
 /**
