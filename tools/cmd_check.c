@@ -124,6 +124,8 @@ static void print_processes(const struct check *check)
 		printf("  %" PRIu32 " %.15s%s%s\n", process->pid, process->name,
 		       is_alive(process) ? "" : ", ended",
 		       process->flags & REC_PROCESS_EXECING ? ", executing another program" : "");
+		if (!process->executable && is_alive(process))
+			puts("      did not load libholter.so: nothing of it is recorded");
 		if (process->flags & REC_PROCESS_FATAL)
 			puts("      a fatal signal arrived");
 		if (process->hooks_missing)

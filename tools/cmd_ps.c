@@ -69,11 +69,16 @@ static void add_process(struct listing *listing, const struct rec_process *proce
 			const char *state, struct libscols_line **first)
 {
 	struct libscols_line *line = scols_table_new_line(listing->table, NULL);
+	struct rec_proc_stat stat;
 
 	if (!line)
 		cli_fatal(CLI_FAILED, "out of memory");
 	set_text(line, PID, "%" PRIu32, process->pid);
-	set_text(line, NAME, "%.15s", process->name);
+	/* A program that did not load libholter.so has not said its name. */
+	if (process->name[0] || !rec_proc_stat_read(process->pid, 0, &stat))
+		set_text(line, NAME, "%.15s", process->name);
+	else
+		set_text(line, NAME, "%s", stat.name);
 	scols_line_set_data(line, STATE, state);
 	if (!*first)
 		*first = line;

@@ -627,6 +627,10 @@ test_a_library_that_is_not_ours()
 	disown "$pid"
 	pids+=("$pid")
 	await grep -q 'did not load libholter.so' "$dir/log"
+	try "$H" ps
+	expect_out "^ *$pid +sleep "
+	try "$H" check "$pid"
+	expect_out 'did not load libholter.so: nothing of it is recorded'
 	try env HOLTER_LIB=/nonexistent.so "$H" run -- true
 	expect_error 1 'HOLTER_LIB=/nonexistent.so: No such file'
 	kill -9 "$pid"
