@@ -17,8 +17,8 @@
  *	... work ...
  *	holter_end(&span);
  *	if (holter_should_commit(&order, &span)) {
- *		union holter_event_value values[] = { { .text = name }, { .integer = 42 }, { .integer
- *= 512 } }; holter_commit(&order, &span, values);
+ *		union holter_event_value values[] = { { .text = name }, { .integer = 42 }, {
+ *.integer = 512 } }; holter_commit(&order, &span, values);
  *	}
  */
 #ifndef HOLTER_H
@@ -86,7 +86,10 @@ struct holter_span {
 	uint64_t end;
 };
 
-/* The recorder's side; use the functions below. */
+/*
+ * The recorder's side; use the functions below. Return: as theirs. Context: any thread; no
+ * allocation.
+ */
 uint64_t holter_api_begin(struct holter_event_type *type) __attribute__((weak));
 uint64_t holter_api_now(void) __attribute__((weak));
 int holter_api_wanted(const struct holter_event_type *type, uint64_t start, uint64_t end)

@@ -1,18 +1,19 @@
 /*
  * The hot path between a hook and the ring: enabled? over the threshold? sampled? -> one record.
  *
- * In: ticks and typed structs from the hooks (preload/hook_*.c). Out: records in the thread's chunk.
- * Never here: malloc, stdio, locks, system calls except on the slow paths of thread.c.
+ * In: ticks and typed structs from the hooks (preload/hook_*.c). Out: records in the thread's
+ * chunk. Never here: malloc, stdio, locks, system calls except on the slow paths of thread.c.
  *
  *   struct rec_thread *t = rec_thread_self();          // never NULL; attaches by itself
  *   if (rec_live.gate[EV_GATE_SOCKET]) {
  *           uint64_t start = rec_clock_now(); ... real call ...; uint64_t end = rec_clock_now();
  *           if (rec_wanted(EV_SocketRead, end - start)) {
- *                   struct ev_SocketRead e = { .stack = rec_stack(t, EV_SocketRead), .conn = id, ... };
- *                   rec_emit_SocketRead(t, start, end, &e);
+ *                   struct ev_SocketRead e = { .stack = rec_stack(t, EV_SocketRead), .conn = id,
+ * ... }; rec_emit_SocketRead(t, start, end, &e);
  *           }
  *   }
- * errno is the caller's business: save it where something between real call and return may change it.
+ * errno is the caller's business: save it where something between real call and return may change
+ * it.
  */
 #ifndef HOLTER_CAPTURE_CAPTURE_H
 #define HOLTER_CAPTURE_CAPTURE_H
@@ -67,31 +68,31 @@ static inline bool rec_sampled(struct rec_thread *thread, enum ev_number number)
 }
 
 /* The general form; `body` is one of schema.h's structs without its word 0. */
-static inline __attribute__((always_inline)) void
-rec_emit(struct rec_thread *thread, uint32_t type, uint32_t flags, uint64_t ticks,
-	 const void *body, uint32_t bytes)
+static inline __attribute__((always_inline)) void rec_emit(struct rec_thread *thread, uint32_t type,
+							   uint32_t flags, uint64_t ticks,
+							   const void *body, uint32_t bytes)
 {
 	if (unlikely(!rec_append(&thread->writer, type, flags, ticks, body, bytes)))
 		rec_thread_append_slow(thread, type, flags, ticks, body, bytes);
 }
 
 /*
- * rec_emit_<Event>(thread, start, end, struct ev_<Event> *) for shapes with a duration, which it fills
- * in; rec_emit_<Event>(thread, now, const struct ev_<Event> *) for the others.
+ * rec_emit_<Event>(thread, start, end, struct ev_<Event> *) for shapes with a duration, which it
+ * fills in; rec_emit_<Event>(thread, now, const struct ev_<Event> *) for the others.
  */
-#define REC_EMIT_D(id, number)                                                                   \
-	static inline __attribute__((unused)) void rec_emit_##id(                                \
-		struct rec_thread *thread, uint64_t start, uint64_t end, struct ev_##id *event)  \
-	{                                                                                        \
-		uint32_t flags = 0;                                                              \
-		event->duration = rec_append_scale(end - start, &flags);                         \
-		rec_emit(thread, number, flags, end, event, sizeof(*event));                     \
+#define REC_EMIT_D(id, number)                                                                     \
+	static inline __attribute__((unused)) void rec_emit_##id(                                  \
+		struct rec_thread *thread, uint64_t start, uint64_t end, struct ev_##id *event)    \
+	{                                                                                          \
+		uint32_t flags = 0;                                                                \
+		event->duration = rec_append_scale(end - start, &flags);                           \
+		rec_emit(thread, number, flags, end, event, sizeof(*event));                       \
 	}
-#define REC_EMIT_I(id, number)                                                                   \
-	static inline __attribute__((unused)) void rec_emit_##id(                                \
-		struct rec_thread *thread, uint64_t now, const struct ev_##id *event)            \
-	{                                                                                        \
-		rec_emit(thread, number, 0, now, event, sizeof(*event));                         \
+#define REC_EMIT_I(id, number)                                                                     \
+	static inline __attribute__((unused)) void rec_emit_##id(                                  \
+		struct rec_thread *thread, uint64_t now, const struct ev_##id *event)              \
+	{                                                                                          \
+		rec_emit(thread, number, 0, now, event, sizeof(*event));                           \
 	}
 #define REC_EMIT_DT REC_EMIT_D
 #define REC_EMIT_DTK REC_EMIT_D

@@ -7,7 +7,7 @@
 #include "recorder/format/schema.h"
 
 const struct ev_kind_info ev_kinds[EV_KIND_COUNT] = {
-#define KIND(id, bits, type, pooled, annotation, argument)                                       \
+#define KIND(id, bits, type, pooled, annotation, argument)                                         \
 	[EV_KIND_##id] = { #id, bits, pooled, type, annotation, argument },
 #include "recorder/format/kinds.def"
 };
@@ -23,7 +23,7 @@ const char *const ev_names[EV_NAME_COUNT] = {
 #define H(field, kind) { #field, NULL, NULL, EV_KIND_##kind, EV_ROLE_HIDDEN },
 #define V(field, kind, text, slot) { #field, text, #slot, EV_KIND_##kind, EV_ROLE_VIEW },
 #define C(field, kind, text) { #field, text, NULL, EV_KIND_##kind, EV_ROLE_CONSTANT },
-#define EVENT(id, number, name, label, category, shape, gate, text, def, prof, ...)              \
+#define EVENT(id, number, name, label, category, shape, gate, text, def, prof, ...)                \
 	static const struct ev_field fields_##id[] = { __VA_ARGS__ };
 #include "recorder/format/events.def"
 
@@ -31,11 +31,28 @@ const char *const ev_names[EV_NAME_COUNT] = {
 #define H(...)
 #define V(...)
 #define C(...)
-#define DEFAULT(enabled, threshold_us, stack) { enabled, stack, threshold_us }
-#define PROFILE(enabled, threshold_us, stack) { enabled, stack, threshold_us }
-#define EVENT(id, number, name, label, category, shape, gate, text, def, prof, ...)              \
-	{ #id, name, label, category, text, number, EV_SHAPE_##shape, EV_GATE_##gate,            \
-	  sizeof(struct ev_##id), ARRAY_LEN(fields_##id), fields_##id, def, prof },
+#define DEFAULT(enabled, threshold_us, stack)                                                      \
+	{                                                                                          \
+		enabled, stack, threshold_us                                                       \
+	}
+#define PROFILE(enabled, threshold_us, stack)                                                      \
+	{                                                                                          \
+		enabled, stack, threshold_us                                                       \
+	}
+#define EVENT(id, number, name, label, category, shape, gate, text, def, prof, ...)                \
+	{ #id,                                                                                     \
+	  name,                                                                                    \
+	  label,                                                                                   \
+	  category,                                                                                \
+	  text,                                                                                    \
+	  number,                                                                                  \
+	  EV_SHAPE_##shape,                                                                        \
+	  EV_GATE_##gate,                                                                          \
+	  sizeof(struct ev_##id),                                                                  \
+	  ARRAY_LEN(fields_##id),                                                                  \
+	  fields_##id,                                                                             \
+	  def,                                                                                     \
+	  prof },
 const struct ev_type ev_types[] = {
 #include "recorder/format/events.def"
 };
@@ -48,7 +65,7 @@ const uint32_t ev_type_count = ARRAY_LEN(ev_types);
 #define C(...)
 #define DEFAULT(...)
 #define PROFILE(...)
-#define EVENT(id, number, ...)                                                                   \
+#define EVENT(id, number, ...)                                                                     \
 	_Static_assert(number > 0 && number < EV_NUMBER_MAX, "number out of range: " #id);
 #include "recorder/format/events.def"
 

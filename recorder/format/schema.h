@@ -21,27 +21,27 @@
 
 #include "recorder/base/util.h"
 
-#define EV_JFR_ID_BASE 1000      /* type id in a file = base + number; never a JVM's own id */
-#define EV_NUMBER_MAX 128        /* numbers of events.def are below */
-#define EV_USER_BASE 2048        /* record types from here are a program's own (holter.h) */
+#define EV_JFR_ID_BASE 1000 /* type id in a file = base + number; never a JVM's own id */
+#define EV_NUMBER_MAX 128   /* numbers of events.def are below */
+#define EV_USER_BASE 2048   /* record types from here are a program's own (holter.h) */
 #define EV_USER_MAX 64
-#define EV_TYPE_REBASE 4095      /* record: word 1 is the new base of the chunk's ticks */
-#define EV_TYPE_HOLE 4094        /* record begun and not (yet) committed: skip its words */
-#define EV_NAME_MAX 4096         /* string ids below are rows of names.def, others are depot ids */
+#define EV_TYPE_REBASE 4095 /* record: word 1 is the new base of the chunk's ticks */
+#define EV_TYPE_HOLE 4094   /* record begun and not (yet) committed: skip its words */
+#define EV_NAME_MAX 4096    /* string ids below are rows of names.def, others are depot ids */
 
-#define EV_TYPE(word) ((uint32_t)((word) & 0xfff))
+#define EV_TYPE(word) ((uint32_t)((word)&0xfff))
 #define EV_WORDS(word) ((uint32_t)((word) >> 12 & 0xff))
 #define EV_FLAGS(word) ((uint32_t)((word) >> 20 & 0xfff))
 #define EV_TICKS(word) ((uint32_t)((word) >> 32))
-#define EV_WORD0(type, words, flags, ticks)                                                      \
-	((uint64_t)(type) | (uint64_t)(words) << 12 | (uint64_t)(flags) << 20 |                  \
+#define EV_WORD0(type, words, flags, ticks)                                                        \
+	((uint64_t)(type) | (uint64_t)(words) << 12 | (uint64_t)(flags) << 20 |                    \
 	 (uint64_t)(ticks) << 32)
-#define EV_FLAG_SCALE_MASK 3u    /* duration scale 0..3 */
-#define EV_FLAG_NO_STACK 4u      /* a stack was wanted and could not be had */
+#define EV_FLAG_SCALE_MASK 3u /* duration scale 0..3 */
+#define EV_FLAG_NO_STACK 4u   /* a stack was wanted and could not be had */
 
 enum ev_shape {
 	EV_SHAPE_I = 0,
-	EV_SHAPE_D = 1, /* bit 0: duration */
+	EV_SHAPE_D = 1,	 /* bit 0: duration */
 	EV_SHAPE_IT = 2, /* bit 1: thread */
 	EV_SHAPE_DT = 3,
 	EV_SHAPE_ITK = 6, /* bit 2: stack */
@@ -108,14 +108,14 @@ struct ev_field {
 	const char *name;
 	const char *label;
 	const char *view_of; /* a view's slot; NULL else */
-	uint8_t kind;        /* enum ev_kind */
-	uint8_t role;        /* enum ev_role */
+	uint8_t kind;	     /* enum ev_kind */
+	uint8_t role;	     /* enum ev_role */
 };
 
 /* Where a field's value lies in the record, behind word 0. */
 struct ev_slot {
 	uint16_t offset; /* bytes */
-	uint8_t bits;    /* 0 (a constant), 32 or 64 */
+	uint8_t bits;	 /* 0 (a constant), 32 or 64 */
 };
 
 struct ev_preset {
@@ -180,8 +180,8 @@ struct ev_slot ev_field_slot(const struct ev_type *type, uint32_t index);
 #define EV_HEAD_D uint32_t duration;
 #define EV_HEAD_DT uint32_t duration;
 #define EV_HEAD_ITK uint32_t stack;
-#define EV_HEAD_DTK                                                                              \
-	uint32_t stack;                                                                          \
+#define EV_HEAD_DTK                                                                                \
+	uint32_t stack;                                                                            \
 	uint32_t duration;
 #define EV_UINT_0 uint64_t /* no slot: never used in a struct */
 #define EV_UINT_32 uint32_t
@@ -195,9 +195,9 @@ struct ev_slot ev_field_slot(const struct ev_type *type, uint32_t index);
 #define C(name, kind, label)
 #define DEFAULT(...)
 #define PROFILE(...)
-#define EVENT(id, number, name, label, category, shape, gate, text, def, prof, ...)              \
-	struct ev_##id {                                                                         \
-		EV_HEAD_##shape __VA_ARGS__                                                      \
+#define EVENT(id, number, name, label, category, shape, gate, text, def, prof, ...)                \
+	struct ev_##id {                                                                           \
+		EV_HEAD_##shape __VA_ARGS__                                                        \
 	} __attribute__((packed, aligned(8)));
 #include "recorder/format/events.def"
 

@@ -125,7 +125,7 @@ struct rec_depot_control {
 		/* generation 32 | bytes handed out 32, index included; so no late hand-out is taken
 		 * for new */
 		uint64_t used __attribute__((aligned(CACHE_LINE)));
-		uint64_t ready; /* bytes whose pages are reserved */
+		uint64_t ready;	      /* bytes whose pages are reserved */
 		uint64_t index_ready; /* reserved pages of the index: one bit each 1/64 */
 		uint32_t entries;
 	} half[2];
