@@ -302,7 +302,7 @@ static int set_key(struct parser *p, const struct item *item, enum rec_config_ke
 			p, item,
 			key == REC_CONFIG_config
 				? " cannot be read"
-				: " is neither default, profile, everything nor a file that "
+				: " is neither default, profile, everything, none nor a file that "
 				  "can be read");
 	if (is_file || p->pass == PASS_FILES)
 		return 0;

@@ -23,7 +23,8 @@
 #define REC_CONFIG_SAMPLE_BYTES (512u << 10)
 #define REC_CONFIG_DEPTH_MAX 200u
 
-enum rec_preset { REC_PRESET_DEFAULT, REC_PRESET_PROFILE, REC_PRESET_EVERYTHING };
+/* NONE: nothing but what is made while dumping, until `configure` turns events on. */
+enum rec_preset { REC_PRESET_DEFAULT, REC_PRESET_PROFILE, REC_PRESET_EVERYTHING, REC_PRESET_NONE };
 enum rec_leader_mode { REC_LEADER_PROCESS, REC_LEADER_THREAD, REC_LEADER_NONE };
 
 /* Numbers of the keys, for `given` and rec_config_keys. */

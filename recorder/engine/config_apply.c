@@ -21,11 +21,13 @@ struct rec_event_setting rec_config_setting(const struct rec_config *config,
 {
 	const struct rec_config_event *own = &config->event[type->number];
 	const struct ev_preset everything = { 1, 1, 0 };
-	const struct ev_preset *preset =
-		config->preset == REC_PRESET_DEFAULT   ? &type->preset_default
-		: config->preset == REC_PRESET_PROFILE ? &type->preset_profile
-						       : &everything;
-	bool is_enabled = own->set & REC_CONFIG_SET_ENABLED ? own->is_enabled : preset->enabled;
+	const struct ev_preset *preset = config->preset == REC_PRESET_EVERYTHING ? &everything
+					 : config->preset == REC_PRESET_PROFILE
+						 ? &type->preset_profile
+						 : &type->preset_default;
+	bool by_preset = preset->enabled &&
+			 (config->preset != REC_PRESET_NONE || type->gate == EV_GATE_DUMP);
+	bool is_enabled = own->set & REC_CONFIG_SET_ENABLED ? own->is_enabled : by_preset;
 	bool has_stack = own->set & REC_CONFIG_SET_STACK ? own->has_stack : preset->stack;
 	struct rec_event_setting setting = { 0, 0, 0, 0, 0 };
 

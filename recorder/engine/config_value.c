@@ -12,7 +12,7 @@
 #define INTERVAL_MIN_NS 10000000ull
 #define INTERVAL_MAX_NS 3600000000000ull
 
-static const char *const preset_names[] = { "default", "profile", "everything" };
+static const char *const preset_names[] = { "default", "profile", "everything", "none" };
 static const char *const leader_names[] = { "process", "thread", "none" };
 static const char *const lock_names[] = { "off", "try", "timed" };
 

@@ -163,7 +163,7 @@ def environments(build):
         "bare": {},
         "bare (A/A)": {},
         "no-op shim": {"LD_PRELOAD": str(build / "noop_shim.so")},
-        "holter off": {"LD_PRELOAD": shim, "HOLTER": "dir=/tmp,settings=off"},
+        "holter off": {"LD_PRELOAD": shim, "HOLTER": "dir=/tmp,settings=none"},
         "holter default": {"LD_PRELOAD": shim, "HOLTER": "dir=/tmp"},
         "holter profile": {"LD_PRELOAD": shim, "HOLTER": "dir=/tmp,settings=profile"},
     }

@@ -129,7 +129,7 @@ static const struct {
 	{ "locks=spin", HOLTER_E_SYNTAX, 6, "give try, timed or off" },
 	{ "interval=5", HOLTER_E_UNIT, 9, "wrong unit or none: give 10ms to 1h" },
 	{ "interval=1ms", HOLTER_E_LIMIT, 9, "out of range" },
-	{ "settings=defualt", HOLTER_E_OPEN, 9, "neither default, profile, everything nor a file" },
+	{ "settings=defualt", HOLTER_E_OPEN, 9, "neither default, profile, everything, none nor a file" },
 	{ "config=/nonexistent/x", HOLTER_E_OPEN, 7, "\"/nonexistent/x\" cannot be read" },
 	{ "SocketReed#threshold=1ms", HOLTER_E_UNKNOWN_EVENT, 0,
 	  "unknown event \"SocketReed\": did you mean \"SocketRead\"?" },
