@@ -305,7 +305,7 @@ static uint8_t *put_fields(struct rec_encoder *encoder, uint8_t *at, const struc
 static uint32_t context_of(struct rec_encoder *encoder, uint32_t index, uint64_t ticks)
 {
 	struct rec_strand *strand = rec_thread_list_at(encoder->pools->threads, index);
-	const struct rec_module_list *modules = &encoder->pools->frames.modules;
+	struct rec_module_list *modules = &encoder->pools->frames.modules;
 
 	if (ticks < strand->context_from || ticks >= strand->context_until) {
 		uint32_t process = rec_module_list_process(modules, strand->process, strand->pid);

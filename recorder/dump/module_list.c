@@ -8,7 +8,8 @@
 
 #define WALK_MAX 256u	 /* modules that may have used one address in turn */
 #define ANCESTORS_MAX 8u /* parents asked for the space before an exec */
-#define EPOCH_BITS 13	 /* REC_MODULE_MAX unloads and one */
+#define SEARCHES_MAX 20000u
+#define EPOCH_BITS 13 /* REC_MODULE_MAX unloads and one */
 _Static_assert(REC_MODULE_MAX < 1u << EPOCH_BITS, "an epoch must fit");
 
 static int module_before(const void *a, const void *b)
@@ -201,8 +202,23 @@ static uint32_t space_at(const struct rec_module_list *list, uint32_t index, uin
 	return own;
 }
 
-uint32_t rec_module_list_context(const struct rec_module_list *list, uint32_t process,
-				 uint64_t ticks, uint64_t *until)
+/* The next time after `ticks` at which any image began or ended. */
+static uint64_t next_change(const struct rec_module_list *list, uint64_t ticks)
+{
+	const struct rec_space *spaces = (const struct rec_space *)list->spaces.data;
+	uint64_t next = UINT64_MAX;
+
+	for (uint32_t i = 0; i < list->space_count; i++) {
+		if (spaces[i].from_ticks > ticks)
+			next = min_u64(next, spaces[i].from_ticks);
+		if (spaces[i].until_ticks > ticks)
+			next = min_u64(next, spaces[i].until_ticks);
+	}
+	return next;
+}
+
+uint32_t rec_module_list_context(struct rec_module_list *list, uint32_t process, uint64_t ticks,
+				 uint64_t *until)
 {
 	bool is_settled = false;
 	uint32_t number = space_at(list, process, ticks, &is_settled);
@@ -211,6 +227,9 @@ uint32_t rec_module_list_context(const struct rec_module_list *list, uint32_t pr
 	uint32_t low, high;
 
 	*until = UINT64_MAX;
+	/* A damaged region could make this search dear: after so many it is not repeated. */
+	if (!is_settled && list->searches++ < SEARCHES_MAX)
+		*until = next_change(list, ticks);
 	if (number == REC_NONE)
 		return REC_NONE;
 	space = (const struct rec_space *)list->spaces.data + number;
@@ -224,10 +243,8 @@ uint32_t rec_module_list_context(const struct rec_module_list *list, uint32_t pr
 		else
 			high = middle;
 	}
-	if (!is_settled)
-		*until = ticks + 1;
-	else if (low < space->gone_last)
-		*until = gone[low];
+	if (low < space->gone_last)
+		*until = min_u64(*until, gone[low]);
 	return number << EPOCH_BITS | (low - space->gone_first);
 }
 

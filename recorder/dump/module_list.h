@@ -27,6 +27,7 @@ struct rec_module_list {
 	struct rec_vec spaces;	  /* struct rec_space, sorted by number */
 	struct rec_vec gone;	  /* uint64_t */
 	uint32_t process_count, module_count, space_count;
+	uint32_t searches; /* made so far for processes that changed their image */
 };
 
 /**
@@ -58,8 +59,8 @@ static inline const struct rec_process *rec_module_list_at(const struct rec_modu
  *
  * Return: a number: equal numbers give equal modules for equal addresses. Context: any.
  */
-uint32_t rec_module_list_context(const struct rec_module_list *list, uint32_t process,
-				 uint64_t ticks, uint64_t *until);
+uint32_t rec_module_list_context(struct rec_module_list *list, uint32_t process, uint64_t ticks,
+				 uint64_t *until);
 
 /**
  * rec_module_list_find() - module of an address.

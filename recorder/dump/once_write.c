@@ -45,7 +45,7 @@ uint64_t rec_once_cpu_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static const struct rec_module_list *tables(const struct rec_once *once)
+static struct rec_module_list *tables(const struct rec_once *once)
 {
 	return &once->encoder->pools->frames.modules;
 }

@@ -9,6 +9,9 @@
 
 #include "recorder/dump/dump_text.h"
 
+/* Ten times what a depot holds: a damaged region may name each stack in thousands of contexts. */
+#define TRACES_MAX (256ull << 20)
+
 int rec_pools_init(struct rec_pools *pools, const struct rec_region *region,
 		   struct rec_thread_list *threads, const struct rec_symbolizer *symbolizer)
 {
@@ -265,7 +268,7 @@ static uint32_t make_trace(struct rec_pools *pools, uint32_t id, uint32_t contex
 	uint64_t length_at;
 	int bytes = rec_depot_read(pools->region, id, REC_DEPOT_STACK, pools->buffer.data, &flags);
 
-	if (bytes < 8)
+	if (bytes < 8 || pool->bytes.used > TRACES_MAX)
 		return 0;
 	if (!rec_vec_varint(&pool->bytes, pool->count + 1) ||
 	    !rec_vec_room(&pool->bytes, 1 + LEB128_MAX_BYTES))
