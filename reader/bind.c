@@ -142,7 +142,7 @@ static const struct bound *find_bound(struct holter_events *events,
 	const struct holter_reader *reader = event->reader;
 	struct bound *bound;
 
-	if (unlikely(events->reader != reader || events->serial != reader->serial ||
+	if (unlikely(events->serial != reader->serial || events->reader != reader ||
 		     events->nonce != reader->nonce)) {
 		forget(events);
 		events->bounds = calloc(reader->chunk.type_count, sizeof(struct bound *));
@@ -220,11 +220,11 @@ static bool fill_slot(const struct holter_value *value, uint8_t kind, uint8_t *s
 	case SLOT_TEXT:
 		if (!text_slot(value, &text))
 			return false;
-		memcpy(slot, &text, sizeof(text));
+		memcpy(slot, &text, 8);
 		return true;
 	default:
 		thread = holter_value_thread(value);
-		memcpy(slot, &thread, sizeof(thread));
+		memcpy(slot, &thread, 8);
 		return thread || value->kind == HOLTER_KIND_NULL;
 	}
 }

@@ -8,6 +8,7 @@
 #include "reader/meta_read.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "reader/text_read.h"
@@ -157,18 +158,15 @@ static const char *modern_name(struct meta *meta, const char *name)
 		return name;
 	for (size_t i = 0; i < ARRAY_LEN(map); i++) {
 		size_t old = strlen(map[i][0]);
-		size_t new = strlen(map[i][1]);
-		size_t rest = strlen(name);
+		size_t size = strlen(map[i][1]) + strlen(name) - old + 1;
 		char *result;
 
 		if (strncmp(name, map[i][0], old) != 0)
 			continue;
-		rest -= old;
-		result = make(meta, 1, new + rest + 1);
+		result = make(meta, 1, size);
 		if (!result)
 			return name;
-		memcpy(result, map[i][1], new);
-		memcpy(result + new, name + old, rest);
+		snprintf(result, size, "%s%s", map[i][1], name + old);
 		return result;
 	}
 	return name;

@@ -171,7 +171,7 @@ static struct route *find_route(struct holter_path *path, const struct holter_ev
 	uint32_t index = event->type->index;
 	struct route *route;
 
-	if (unlikely(path->reader != reader || path->serial != reader->serial ||
+	if (unlikely(path->serial != reader->serial || path->reader != reader ||
 		     path->nonce != reader->nonce)) {
 		forget_routes(path);
 		path->routes = calloc(reader->chunk.type_count, sizeof(struct route *));
@@ -197,7 +197,7 @@ static struct route *find_route(struct holter_path *path, const struct holter_ev
 static int follow(struct holter_reader *reader, const struct step *step, uint32_t number,
 		  struct holter_value *value)
 {
-	const struct holter_field *field = value->field;
+	const struct holter_field *field;
 	const uint8_t *at = value->at;
 	const uint8_t *end = value->end;
 

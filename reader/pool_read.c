@@ -144,28 +144,28 @@ static int read_stray(struct holter_reader *reader, const uint8_t *oldest)
 	struct rdr_chunk *chunk = &reader->chunk;
 	struct rdr_frame frame;
 	const uint8_t **found;
+	uint64_t room = 0;
 	uint64_t count = 0;
 	int64_t delta;
 	int code = 0;
 
 	for (const uint8_t *at = chunk->base + RDR_HEADER_BYTES;
 	     at < oldest && rdr_frame_read(at, chunk->end, &frame); at = frame.end)
-		count += frame.id == 1;
-	found = rdr_arena_array(&chunk->arena, count, sizeof(*found));
+		room += frame.id == 1;
+	found = rdr_arena_array(&chunk->arena, room, sizeof(*found));
 	if (!found)
 		return HOLTER_E_NOMEM;
-	count = 0;
+	/* A mapped file may have changed since: what is found now is bounded by the room. */
 	for (const uint8_t *at = chunk->base + RDR_HEADER_BYTES;
-	     at < oldest && rdr_frame_read(at, chunk->end, &frame); at = frame.end)
+	     count < room && at < oldest && rdr_frame_read(at, chunk->end, &frame); at = frame.end)
 		if (frame.id == 1)
 			found[count++] = at;
 	rdr_problem(reader, HOLTER_E_CORRUPT, HOLTER_DAMAGE, chunk->info.offset, 0,
 		    "the chain of checkpoints is broken; %llu more were found by searching",
 		    (unsigned long long)count);
-	while (count-- && !code) {
-		rdr_frame_read(found[count], chunk->end, &frame);
-		code = read_checkpoint(reader, &frame, &delta);
-	}
+	while (count-- && !code)
+		if (rdr_frame_read(found[count], chunk->end, &frame))
+			code = read_checkpoint(reader, &frame, &delta);
 	return code;
 }
 

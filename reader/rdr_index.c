@@ -7,7 +7,7 @@ static bool insert(struct rdr_index *index, uint32_t number)
 {
 	uint64_t key = rdr_index_key(index, number);
 	uint64_t mask = index->slot_count - 1;
-	uint64_t at = key;
+	uint64_t at;
 
 	if (index->is_dense) {
 		if (index->slots[key])

@@ -37,7 +37,7 @@ static int open_reader(int fd, bool owns_fd, const void *bytes, size_t size,
 		       struct holter_problem *why)
 {
 	struct holter_reader *reader = calloc(1, sizeof(*reader));
-	struct holter_problem ignored;
+	struct holter_problem ignored = { .code = 0 };
 	uint64_t limit = options ? options->max_chunk_bytes : 0;
 	int code;
 
@@ -72,7 +72,7 @@ static int open_reader(int fd, bool owns_fd, const void *bytes, size_t size,
 int holter_reader_open(const char *path, const struct holter_reader_options *options,
 		       struct holter_reader **reader, struct holter_problem *why)
 {
-	struct holter_problem ignored;
+	struct holter_problem ignored = { .code = 0 };
 	int fd;
 
 	if (strcmp(path, "-") == 0)

@@ -169,7 +169,7 @@ bool rdr_source_resume(struct rdr_source *source)
 		return false;
 	/* The decoder may have consumed the next magic as data of a broken block: look again from
 	 * where it stopped only, so that the search always moves on. */
-	if (source->input_size)
+	if (source->input && source->input_size)
 		found = memmem(source->input + 1, source->input_size - 1, decoder->magic,
 			       decoder->magic_size);
 	if (!found)
@@ -184,7 +184,8 @@ bool rdr_source_resume(struct rdr_source *source)
 
 static bool starts_with(const struct rdr_source *source, const void *magic, size_t size)
 {
-	return source->input_size >= size && memcmp(source->input, magic, size) == 0;
+	return source->input && source->input_size >= size &&
+	       memcmp(source->input, magic, size) == 0;
 }
 
 /* Tells the container by its first bytes and prepares its decoder. */

@@ -221,8 +221,12 @@ START_TEST(tail_behind_a_chunk_in_flight_is_noted)
 	size_t size;
 	uint8_t *bytes = read_golden("mini.jfr", &size);
 
-	bytes = realloc(bytes, size + 100);
-	memset(bytes + size, 0x21, 100);
+	uint8_t *longer = malloc(size + 100);
+
+	memcpy(longer, bytes, size);
+	memset(longer + size, 0x21, 100);
+	free(bytes);
+	bytes = longer;
 	bytes[64] = 5;
 	struct walked walked = walk_bytes(bytes, size + 100);
 
