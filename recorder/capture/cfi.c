@@ -81,10 +81,10 @@ static bool find_in_snapshot(uint64_t address, struct object *found)
 		/* Pairs with the releases of write_object(). */
 		uint32_t before = __atomic_load_n(&o->sequence, __ATOMIC_ACQUIRE);
 
-		found->low = __atomic_load_n(&o->low, __ATOMIC_RELAXED);
-		found->high = __atomic_load_n(&o->high, __ATOMIC_RELAXED);
-		found->header = __atomic_load_n(&o->header, __ATOMIC_RELAXED);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		/* Acquire, so that who sees a changed word sees the changed sequence below. */
+		found->low = __atomic_load_n(&o->low, __ATOMIC_ACQUIRE);
+		found->high = __atomic_load_n(&o->high, __ATOMIC_ACQUIRE);
+		found->header = __atomic_load_n(&o->header, __ATOMIC_ACQUIRE);
 		if (before & 1 || before != __atomic_load_n(&o->sequence, __ATOMIC_RELAXED))
 			continue;
 		if (found->low && address >= found->low && address < found->high)
@@ -373,11 +373,11 @@ static void write_object(struct object *o, uint64_t low, uint64_t high, uint64_t
 {
 	uint32_t sequence = o->sequence + 1;
 
+	/* Each word is released after the odd sequence; pairs with the acquires of the search. */
 	__atomic_store_n(&o->sequence, sequence, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	__atomic_store_n(&o->low, low, __ATOMIC_RELAXED);
-	__atomic_store_n(&o->high, high, __ATOMIC_RELAXED);
-	__atomic_store_n(&o->header, header, __ATOMIC_RELAXED);
+	__atomic_store_n(&o->low, low, __ATOMIC_RELEASE);
+	__atomic_store_n(&o->high, high, __ATOMIC_RELEASE);
+	__atomic_store_n(&o->header, header, __ATOMIC_RELEASE);
 	__atomic_store_n(&o->sequence, sequence + 1, __ATOMIC_RELEASE);
 }
 

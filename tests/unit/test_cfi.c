@@ -434,7 +434,7 @@ END_TEST
 /* ---- The cache ---- */
 
 #define ADDRESSES 12 /* in one set, more than it has ways */
-static volatile int over;
+static int over;
 static uint64_t crowd[ADDRESSES];
 static uint32_t crowd_rule[ADDRESSES];
 static uint64_t hits;
@@ -467,7 +467,7 @@ static void find_crowd(void)
 
 static void *fill_crowd(void *number)
 {
-	for (uint64_t i = (uintptr_t)number; !over; i++) {
+	for (uint64_t i = (uintptr_t)number; !__atomic_load_n(&over, __ATOMIC_RELAXED); i++) {
 		uint32_t which = (uint32_t)(hash_mix(i) % ADDRESSES);
 
 		ck_assert_uint_eq(rec_cfi_fill(crowd[which], 0), crowd_rule[which]);
@@ -477,7 +477,8 @@ static void *fill_crowd(void *number)
 
 static void *read_crowd(void *number)
 {
-	for (uint64_t i = (uintptr_t)number; !over || i < 1000; i++) {
+	for (uint64_t i = (uintptr_t)number; !__atomic_load_n(&over, __ATOMIC_RELAXED) || i < 1000;
+	     i++) {
 		uint32_t which = (uint32_t)(hash_mix(i) % ADDRESSES);
 		uint64_t word = rec_cfi_lookup(crowd[which]);
 
@@ -499,7 +500,7 @@ START_TEST(no_reader_ever_sees_half_a_rule)
 			       (void *)(i << 32));
 	for (int i = 0; i < 300 || __atomic_load_n(&hits, __ATOMIC_RELAXED) < 100000; i++)
 		rec_cfi_invalidate();
-	over = 1;
+	__atomic_store_n(&over, 1, __ATOMIC_RELAXED);
 	for (int i = 0; i < 5; i++)
 		pthread_join(threads[i], NULL);
 }

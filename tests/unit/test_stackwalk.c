@@ -20,7 +20,7 @@
 
 static bool is_optimized(void)
 {
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	return true;
 #else
 	return false;
