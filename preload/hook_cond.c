@@ -56,14 +56,16 @@ static void wait_begin(struct cond_wait *wait, const void *cond, const pthread_m
 	wait->start = rec_clock_now();
 }
 
-static void wait_end(const struct cond_wait *wait, bool timed_out, const struct timespec *until,
+/* `result` is pthread's; what is no wait (EINVAL, EPERM) is not recorded. */
+static void wait_end(const struct cond_wait *wait, int result, const struct timespec *until,
 		     clockid_t clock)
 {
 	uint64_t end = rec_clock_now();
 	struct rec_thread *thread = rec_thread_self();
 	struct pre_deadline deadline;
+	bool timed_out = result == ETIMEDOUT;
 
-	if (!rec_wanted(EV_MonitorWait, end - wait->start))
+	if (result == EINVAL || result == EPERM || !rec_wanted(EV_MonitorWait, end - wait->start))
 		return;
 	if (thread->tid == 0)
 		thread = rec_thread_attach();
@@ -90,7 +92,7 @@ KEPT int cond_wait_recorded(int (*real)(pthread_cond_t *, pthread_mutex_t *), pt
 
 	wait_begin(&wait, cond, mutex);
 	result = real(cond, mutex);
-	wait_end(&wait, false, NULL, CLOCK_REALTIME);
+	wait_end(&wait, result, NULL, CLOCK_REALTIME);
 	return result;
 }
 
@@ -117,7 +119,7 @@ KEPT int cond_timedwait_recorded(pthread_cond_t *cond, pthread_mutex_t *mutex,
 
 	wait_begin(&wait, cond, mutex);
 	result = pre_real.pthread_cond_timedwait(cond, mutex, until);
-	wait_end(&wait, result == ETIMEDOUT, until, clock);
+	wait_end(&wait, result, until, clock);
 	return result;
 }
 
@@ -137,7 +139,7 @@ KEPT int cond_timedwait_225_recorded(pthread_cond_t *cond, pthread_mutex_t *mute
 
 	wait_begin(&wait, cond, mutex);
 	result = pre_real.pre_cond_timedwait_225(cond, mutex, until);
-	wait_end(&wait, result == ETIMEDOUT, until, CLOCK_REALTIME);
+	wait_end(&wait, result, until, CLOCK_REALTIME);
 	return result;
 }
 
@@ -157,7 +159,7 @@ KEPT int cond_clockwait_recorded(pthread_cond_t *cond, pthread_mutex_t *mutex, c
 
 	wait_begin(&wait, cond, mutex);
 	result = pre_real.pthread_cond_clockwait(cond, mutex, clock, until);
-	wait_end(&wait, result == ETIMEDOUT, until, clock);
+	wait_end(&wait, result, until, clock);
 	return result;
 }
 
@@ -246,7 +248,7 @@ KEPT int cnd_wait_recorded(cnd_t *cond, mtx_t *mutex)
 
 	wait_begin(&wait, cond, (pthread_mutex_t *)mutex);
 	result = pre_real.cnd_wait(cond, mutex);
-	wait_end(&wait, false, NULL, CLOCK_REALTIME);
+	wait_end(&wait, result == thrd_error ? EINVAL : 0, NULL, CLOCK_REALTIME);
 	return result;
 }
 
@@ -264,7 +266,11 @@ KEPT int cnd_timedwait_recorded(cnd_t *cond, mtx_t *mutex, const struct timespec
 
 	wait_begin(&wait, cond, (pthread_mutex_t *)mutex);
 	result = pre_real.cnd_timedwait(cond, mutex, until);
-	wait_end(&wait, result == thrd_timedout, until, CLOCK_REALTIME);
+	wait_end(&wait,
+		 result == thrd_timedout ? ETIMEDOUT
+		 : result == thrd_error	 ? EINVAL
+					 : 0,
+		 until, CLOCK_REALTIME);
 	return result;
 }
 

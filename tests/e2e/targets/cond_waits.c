@@ -156,7 +156,7 @@ static void *timing_out(void *unused)
 			continue;
 		lock((enum how)i);
 		truth("%s: %d", names[i], wait_ms((enum how)i, 30));
-		truth("%s: %d", names[i], wait_ms((enum how)i, -30));
+		truth("%s: %d", names[i], wait_ms((enum how)i, -1000));
 		unlock((enum how)i);
 	}
 	truth("expect jdk.JavaMonitorWait count=5 thread=timing-out timedOut=true notifier=null "
