@@ -236,6 +236,43 @@ PRE_HOOK int __openat64_2(int at, const char *path, int flags)
 	return slow_openat64_2(at, path, flags);
 }
 
+/* A stream closes its descriptor inside libc; one without descriptor sets errno when asked. */
+static __attribute__((noinline)) void forget_stream(FILE *stream)
+{
+	int saved = errno;
+
+	pre_fd_forget(fileno(stream));
+	errno = saved;
+}
+
+PRE_HOOK int fclose(FILE *stream)
+{
+	if (unlikely(pre_gate_any(PRE_GATE_IO)))
+		forget_stream(stream);
+	return pre_real.fclose(stream);
+}
+
+PRE_HOOK int pclose(FILE *stream)
+{
+	if (unlikely(pre_gate_any(PRE_GATE_IO)))
+		forget_stream(stream);
+	return pre_real.pclose(stream);
+}
+
+PRE_HOOK FILE *freopen(const char *path, const char *mode, FILE *stream)
+{
+	if (unlikely(pre_gate_any(PRE_GATE_IO)))
+		forget_stream(stream);
+	return pre_real.freopen(path, mode, stream);
+}
+
+PRE_HOOK FILE *freopen64(const char *path, const char *mode, FILE *stream)
+{
+	if (unlikely(pre_gate_any(PRE_GATE_IO)))
+		forget_stream(stream);
+	return pre_real.freopen64(path, mode, stream);
+}
+
 static __attribute__((noinline)) void forced(int fd, uint64_t start, bool is_whole)
 {
 	uint64_t end = rec_clock_now();

@@ -98,7 +98,7 @@ static void move_calls(void)
 	TRUTH_CHECK(fsync(fd) == 0 && fdatasync(fd) == 0 && fdatasync(fd) == 0);
 	truth("expect jdk.FileForce count=1 path=%s metaData=true", path_of("data"));
 	truth("expect jdk.FileForce count=2 path=%s metaData=false", path_of("data"));
-	truth("expect jdk.FileWrite count=8 path=%s sum:bytesWritten=1735", path_of("data"));
+	truth("expect jdk.FileWrite count=9 path=%s sum:bytesWritten=1946", path_of("data"));
 	truth("expect jdk.FileRead count=11 path=%s sum:bytesRead=1087", path_of("data"));
 	/* The same number for another file, after it was closed in ways that are and are not seen.
 	 */
@@ -113,6 +113,36 @@ static void move_calls(void)
 	TRUTH_CHECK(write(fd, buffer, 203) == 203);
 	truth("expect jdk.FileWrite count=1 path=%s bytesWritten=203", path_of("third"));
 	closefrom(3);
+}
+
+/* Streams close and open inside libc: a number that was one file becomes another unseen. */
+static void streams(void)
+{
+	char name[128];
+	FILE *stream = fopen(path_of("data"), "r+");
+	int fd = fileno(stream);
+
+	TRUTH_CHECK(write(fd, buffer, 211) == 211 && fclose(stream) == 0);
+	snprintf(name, sizeof(name), "%s/tempXXXXXX", folder);
+	TRUTH_CHECK(mkstemp(name) == fd && write(fd, buffer, 212) == 212);
+	truth("expect jdk.FileWrite count=1 path=%s bytesWritten=211", path_of("data"));
+	truth("expect jdk.FileWrite count=1 path~temp bytesWritten=212");
+	TRUTH_CHECK((stream = fdopen(fd, "r+")) != NULL);
+	TRUTH_CHECK(freopen(path_of("other"), "r+", stream) && fileno(stream) == fd);
+	TRUTH_CHECK(write(fd, buffer, 213) == 213);
+	truth("expect jdk.FileWrite count=1 path=%s bytesWritten=213", path_of("other"));
+	TRUTH_CHECK(freopen64(path_of("third"), "r+", stream) && fileno(stream) == fd);
+	TRUTH_CHECK(write(fd, buffer, 214) == 214 && fclose(stream) == 0 && unlink(name) == 0);
+	truth("expect jdk.FileWrite count=1 path=%s bytesWritten=214", path_of("third"));
+	stream = popen("exit 0", "r");
+	TRUTH_CHECK(stream && fileno(stream) == fd && read(fd, buffer, 1) == 0 &&
+		    pclose(stream) == 0);
+	TRUTH_CHECK((stream = fopen(path_of("third"), "r+")) && fileno(stream) == fd);
+	TRUTH_CHECK(write(fd, buffer, 215) == 215 && fclose(stream) == 0);
+	truth("expect jdk.FileWrite count=1 path=%s bytesWritten=215", path_of("third"));
+	TRUTH_CHECK((stream = fmemopen(buffer, 10, "r")) != NULL);
+	errno = 77;
+	TRUTH_CHECK(fclose(stream) == 0 && errno == 77);
 }
 
 static void both_ways(void)
@@ -210,6 +240,7 @@ int main(void)
 	TRUTH_CHECK(mkdir(folder, 0700) == 0);
 	open_calls();
 	move_calls();
+	streams();
 	both_ways();
 	far_descriptor();
 	inherited();
