@@ -268,8 +268,9 @@ void pre_process_ending(enum ev_name how, int status)
 	is_last = !others_alive(own->pid);
 	if (header->dump_on_exit && (own->pid == header->root_pid || is_last))
 		dump_at_exit();
-	/* Nobody is left who could want it, and no leader will tidy up. */
-	if (is_last && !header->anonymous && !pre_leader_alive())
+	/* Nobody is left who could want it, and no leader will tidy up: a thread of ours ends with
+	 * us. */
+	if (is_last && !header->anonymous && (!pre_leader_alive() || header->lease.pid == own->pid))
 		raw_syscall3(SYS_unlink, (long)header->path, 0, 0);
 	errno = saved;
 }
