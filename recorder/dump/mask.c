@@ -7,7 +7,6 @@
 
 #include <strings.h>
 
-#define MASK "***"
 #define MASK_BYTES 3u
 
 static const char *const secret_names[] = { "PASS",	   "PWD_", "SECRET",  "TOKEN",	"KEY",
@@ -42,7 +41,7 @@ static size_t replace(char *text, size_t length, size_t size, size_t from, size_
 		return length;
 	}
 	memmove(text + from + MASK_BYTES, text + to, length - to);
-	memcpy(text + from, MASK, MASK_BYTES);
+	memset(text + from, '*', MASK_BYTES);
 	return length - (to - from) + MASK_BYTES;
 }
 

@@ -12,15 +12,21 @@
 #define EPOCH_BITS 13 /* REC_MODULE_MAX unloads and one */
 _Static_assert(REC_MODULE_MAX < 1u << EPOCH_BITS, "an epoch must fit");
 
+/* What a module is sorted by, and where it is. */
+struct module_order {
+	uint64_t base, load_ticks;
+	uint32_t space, index;
+};
+
 static int module_before(const void *a, const void *b)
 {
-	const struct rec_module *const *x = a, *const *y = b;
+	const struct module_order *x = a, *y = b;
 
-	if ((*x)->space != (*y)->space)
-		return (*x)->space < (*y)->space ? -1 : 1;
-	if ((*x)->base != (*y)->base)
-		return (*x)->base < (*y)->base ? -1 : 1;
-	return (*x)->load_ticks < (*y)->load_ticks ? -1 : (*x)->load_ticks > (*y)->load_ticks;
+	if (x->space != y->space)
+		return x->space < y->space ? -1 : 1;
+	if (x->base != y->base)
+		return x->base < y->base ? -1 : 1;
+	return x->load_ticks < y->load_ticks ? -1 : x->load_ticks > y->load_ticks;
 }
 
 static int ticks_before(const void *a, const void *b)
@@ -46,37 +52,49 @@ static int copy_processes(struct rec_module_list *list, const struct rec_region 
 	return 0;
 }
 
-/* Copies in order of address: sorted by pointer first, since a module is more than 64 bytes. */
-static int copy_modules(struct rec_module_list *list, const struct rec_region *region)
+/* Copies all modules that can be, and lists them in `order`. */
+static int copy_unsorted(const struct rec_region *region, struct rec_vec *copies,
+			 struct rec_vec *order)
 {
 	uint32_t count = __atomic_load_n(&region->header->module_count, __ATOMIC_RELAXED);
-	struct rec_vec copies = { NULL, 0, 0 }, order = { NULL, 0, 0 };
-	int code = HOLTER_E_NOMEM;
 
-	count = count < REC_MODULE_MAX ? count : REC_MODULE_MAX;
-	if (!rec_vec_grow(&copies, (count + 1) * sizeof(struct rec_module)))
-		return HOLTER_E_NOMEM;
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count && i < REC_MODULE_MAX; i++) {
 		const struct rec_module *module = rec_module_at(region, i);
-		struct rec_module *copy = (struct rec_module *)(copies.data + copies.used);
+		struct module_order row = { .index = (uint32_t)(copies->used / sizeof(*module)) };
+		struct rec_module copy;
 
 		if (!module)
 			break;
-		*copy = *module;
-		if (copy->base == 0 || copy->top <= copy->base)
+		copy = *module;
+		if (copy.base == 0 || copy.top <= copy.base)
 			continue;
-		copies.used += sizeof(*copy);
-		if (!rec_vec_put(&order, &copy, sizeof(copy)))
-			goto out;
-		list->module_count++;
+		row.base = copy.base;
+		row.load_ticks = copy.load_ticks;
+		row.space = copy.space;
+		if (!rec_vec_put(copies, &copy, sizeof(copy)) ||
+		    !rec_vec_put(order, &row, sizeof(row)))
+			return HOLTER_E_NOMEM;
 	}
-	rec_sort(order.data, list->module_count, sizeof(struct rec_module *), module_before);
-	for (uint32_t i = 0; i < list->module_count; i++)
-		if (!rec_vec_put(&list->modules, ((struct rec_module **)order.data)[i],
+	return 0;
+}
+
+/* Copies in order of address; the order is sorted apart, since a module is more than 64 bytes. */
+static int copy_modules(struct rec_module_list *list, const struct rec_region *region)
+{
+	struct rec_vec copies = { NULL, 0, 0 }, order = { NULL, 0, 0 };
+	int code = copy_unsorted(region, &copies, &order);
+	uint32_t count = (uint32_t)(order.used / sizeof(struct module_order));
+
+	if (count > 0)
+		rec_sort(order.data, count, sizeof(struct module_order), module_before);
+	for (uint32_t i = 0; code == 0 && i < count; i++) {
+		const struct module_order *row = (const struct module_order *)order.data + i;
+
+		if (!rec_vec_put(&list->modules, (struct rec_module *)copies.data + row->index,
 				 sizeof(struct rec_module)))
-			goto out;
-	code = 0;
-out:
+			code = HOLTER_E_NOMEM;
+		list->module_count = i + 1;
+	}
 	rec_vec_free(&copies);
 	rec_vec_free(&order);
 	return code;

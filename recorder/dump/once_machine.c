@@ -25,15 +25,15 @@ static size_t value_of(const char *text, const char *key, char separator, const 
 
 		if (strncmp(line, key, length) != 0)
 			continue;
-		end = strchr(line, '\n');
-		at = memchr(line, separator, end ? (size_t)(end - line) : strlen(line));
+		end = strchrnul(line, '\n');
+		at = memchr(line, separator, (size_t)(end - line));
 		if (!at)
 			continue;
 		at++;
 		while (*at == ' ' || *at == '"')
 			at++;
 		*value = at;
-		length = end ? (size_t)(end - at) : strlen(at);
+		length = at < end ? (size_t)(end - at) : 0;
 		while (length > 0 && (at[length - 1] == '"' || at[length - 1] == ' '))
 			length--;
 		return length;
