@@ -245,7 +245,7 @@ check-docs: all ## every function, setting, event and command is described
 	@O=$(O) $(PYTHON) tests/arch/docs.py
 check-warnings: ## clang's view of every file, with the same warnings
 	@CLANG=$(CLANG) JOBS=$(JOBS) FLAGS='$(BASE_CFLAGS)' bash tests/arch/warnings.sh \
-		$(filter %.c,$(C_FILES))
+		$(filter-out tests/e2e/% tests/bench/%,$(filter %.c,$(C_FILES)))
 lint: ## clang-tidy, cppcheck, shellcheck
 	@CLANG_TIDY=$(CLANG_TIDY) JOBS=$(JOBS) FLAGS='$(BASE_CFLAGS)' bash tests/arch/lint.sh \
 		$(RECORDER_SRC) $(filter %.c,$(PRELOAD_SRC)) $(READER_ONLY_SRC) $(TOOLS_SRC)

@@ -7,6 +7,7 @@
 - every event of events.def is expected by a target that cases.txt runs;
 - every target has a case; every hook of hooks.def is called by a target, unless docs.txt says why not;
 - every command of the table has a manual page, and every page a command;
+- every option of a command stands in its page;
 - every setting and event stands in its generated page;
 - manual pages are free of formatter warnings.
 """
@@ -160,6 +161,26 @@ def check_pages():
     return bad
 
 
+def check_options():
+    """Every option that --help of a command shows stands in its page, and the completion knows it."""
+    bad, hidden = [], excused("command")
+    completion = read("tools/completions/holter")
+    for name in commands():
+        page = "tools/man/holter-%s.1" % name
+        if name in hidden or not os.path.exists(page):
+            continue
+        result = subprocess.run([O + "/holter", "help", name], stdout=subprocess.PIPE, text=True, check=False)
+        text = read(page).replace("\\", "")
+        options = re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", result.stdout, re.M)
+        if not options:
+            bad.append("holter help %s shows no options" % name)
+        bad += ["holter help %s shows %s, %s does not" % (name, option, page) for option in options
+                if option not in text and option != "--help"]
+        bad += ["the completion does not know %s of %s" % (option, name) for option in options
+                if option not in completion]
+    return bad
+
+
 def check_tables():
     bad = []
     settings = re.findall(r"^SETTING\((\w+),", read("recorder/format/settings.def"), re.M)
@@ -173,7 +194,7 @@ def check_tables():
 def main():
     rules = [("functions are described", check_functions), ("files open with a comment", check_openings),
              ("events are expected", check_events), ("targets have cases", check_targets),
-             ("hooks are called", check_hooks), ("commands have pages", check_pages),
+             ("hooks are called", check_hooks), ("commands have pages", check_pages), ("options stand in their pages", check_options),
              ("settings and events stand in their pages", check_tables)]
     failed = 0
     for name, rule in rules:
