@@ -55,7 +55,7 @@ bench_bin := $(patsubst tests/bench/%.c,$(O)/bench/%,$(BENCH_SRC))
 fuzz_bin := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(FUZZ_SRC))
 man_pages := $(wildcard tools/man/*.[1-8]) $(O)/man/holter-events.7 $(O)/man/holter-settings.7
 PUBLIC_HEADERS := $(wildcard recorder/holter.h recorder/format/holter_error.h \
-	reader/holter_reader.h reader/analysis/holter_analysis.h)
+	reader/holter_*.h reader/analysis/holter_*.h)
 
 # What the holter command and the unit tests need beside libc.
 READER_LIBS := -llz4 -lz -ldw -lelf -liberty
