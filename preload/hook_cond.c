@@ -178,12 +178,12 @@ static inline void notify(const void *cond)
 {
 	struct rec_thread *thread = rec_thread_self();
 
-	if (unlikely(thread->tid == 0)) {
-		pre_wipe_on_fork(&pre_notifiers, sizeof(pre_notifiers), &notifiers_wiped);
+	if (!rec_enabled(EV_MonitorWait))
+		return;
+	if (unlikely(thread->tid == 0))
 		thread = rec_thread_attach();
-	}
-	if (rec_enabled(EV_MonitorWait))
-		pre_notifier_set(cond, thread->tid);
+	pre_wipe_on_fork(&pre_notifiers, sizeof(pre_notifiers), &notifiers_wiped);
+	pre_notifier_set(cond, thread->tid);
 }
 
 KEPT int cond_signal_noted(pthread_cond_t *cond)

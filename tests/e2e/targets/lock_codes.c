@@ -152,6 +152,8 @@ static void mutexes(void)
 	mutex_kind("PI", PTHREAD_MUTEX_NORMAL, pi, stalled, own);
 	mutex_kind("PI errorcheck", PTHREAD_MUTEX_ERRORCHECK, pi, stalled, own);
 	mutex_kind("PI recursive", PTHREAD_MUTEX_RECURSIVE, pi, stalled, own);
+	mutex_kind("PP", PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_PROTECT, stalled, own);
+	mutex_kind("PP recursive", PTHREAD_MUTEX_RECURSIVE, PTHREAD_PRIO_PROTECT, stalled, own);
 	mutex_kind("PI robust", PTHREAD_MUTEX_NORMAL, pi, robust, shared);
 }
 
