@@ -179,8 +179,8 @@ redis_case()
 		'expect jdk.SocketWrite count>=1000 process~^redis-server address=127.0.0.1 bytesWritten>=1' \
 		'expect holter.SocketAccept count>=10 process~.' \
 		'expect profiler.Malloc count>=10 process~^redis-server' \
-		'expect-stack profiler.Malloc ... aeProcessEvents aeMain main ...' \
-		'expect-stack jdk.SocketRead count>=1000 ... aeProcessEvents aeMain main ...' \
+		'expect-stack profiler.Malloc ... processCommand ... aeMain main ...' \
+		'expect-stack jdk.SocketRead count>=1000 ... readQueryFromClient ... aeMain main ...' \
 		'expect jdk.JVMInformation count=1 jvmName~redis' \
 		'expect jdk.NativeLibrary name~libjemalloc'
 }
@@ -332,7 +332,7 @@ postgres_case()
 		'expect jdk.SocketRead count>=100 process~^postgres' \
 		'expect jdk.SocketWrite count>=100 process~^postgres' \
 		'expect jdk.FileForce count>=50 process~^postgres path~pg_wal' \
-		'expect-stack jdk.FileForce ... issue_xlog_fsync ... XLogFlush ... PostgresMain ... main ...' \
+		'expect-stack jdk.FileForce count>=50 ... XLogFlush ... CommitTransactionCommand ... PostgresMain ... main ...' \
 		'expect jdk.NativeLibrary name~postgres'
 }
 
