@@ -55,6 +55,20 @@ static inline const uint8_t *rdr_varint(const uint8_t *at, const uint8_t *end, u
 		*value = (uint64_t)(at[0] & 0x7f) | (uint64_t)at[1] << 7;
 		return at + 2;
 	}
+	if (likely(end - at >= 9)) {
+		uint64_t result = (uint64_t)(at[0] & 0x7f) | (uint64_t)(at[1] & 0x7f) << 7;
+
+#pragma GCC unroll 6
+		for (int i = 2; i < 8; i++) {
+			result |= (uint64_t)(at[i] & 0x7f) << (7 * i);
+			if (at[i] < 0x80) {
+				*value = result;
+				return at + i + 1;
+			}
+		}
+		*value = result | (uint64_t)at[8] << 56;
+		return at + 9;
+	}
 	return leb128_get(at, end, value);
 }
 

@@ -12,33 +12,61 @@
 #include "reader/skip.h"
 #include "reader/time_read.h"
 
-/* Cuts the body into fields. Hot: most fields are integers of a byte or few. */
+/*
+ * Decodes the head and steps over the rest, so that every field is known to lie within the event.
+ * Hot: only where segments start is noted, fields are found from there.
+ */
 static bool cut(struct holter_event *event)
 {
 	const struct holter_type *type = event->type;
-	const struct holter_field *field = type->fields;
-	const struct holter_field *last = field + type->field_count;
-	const uint8_t **start = event->fields;
 	const uint8_t *at = event->body;
 	const uint8_t *end = event->end;
 
-	for (; field < last; field++) {
-		*start++ = at;
-		at = rdr_skip_field(field, at, end);
+	for (uint32_t i = 0; i < type->head_count; i++) {
+		at = rdr_varint(at, end, &event->head[i]);
 		if (unlikely(!at))
 			return false;
 	}
-	*start = at;
+	for (uint32_t i = 0; i < type->segment_count; i++) {
+		const struct rdr_segment *segment = &type->segments[i];
+		const struct holter_field *field = &type->fields[segment->field];
+
+		event->segments[i] = at;
+		if (segment->run > 1)
+			at = rdr_skip_varints(at, end, segment->run);
+		else
+			at = rdr_skip_field(field, at, end);
+		if (unlikely(!at))
+			return false;
+	}
 	return true;
 }
 
-static int64_t integer_field(const struct holter_event *event, int32_t number)
+const uint8_t *rdr_event_position(const struct holter_event *event, uint32_t number)
+{
+	const struct holter_type *type = event->type;
+	uint32_t segment = type->fields[number].segment;
+
+	if (number < type->head_count)
+		return rdr_skip_varints(event->body, event->end, number);
+	/* The fields of a segment before this one are integers. */
+	return rdr_skip_varints(event->segments[segment], event->end,
+				number - type->segments[segment].field);
+}
+
+uint64_t rdr_event_integer(const struct holter_event *event, int32_t number)
 {
 	uint64_t value = 0;
+	const uint8_t *at;
 
-	if (number >= 0)
-		rdr_varint(event->fields[number], event->end, &value);
-	return (int64_t)value;
+	if (number < 0)
+		return 0;
+	if (likely((uint32_t)number < event->type->head_count))
+		return event->head[number];
+	at = rdr_event_position(event, (uint32_t)number);
+	if (at)
+		rdr_varint(at, event->end, &value);
+	return value;
 }
 
 /* Makes reader->event of a frame; false when its bytes do not fit its type. */
@@ -52,11 +80,11 @@ static bool take(struct holter_reader *reader, const struct rdr_frame *frame,
 	event->at = frame->at;
 	event->body = frame->body;
 	event->end = frame->end;
-	event->fields = reader->event_fields;
+	event->segments = reader->event_segments;
 	if (unlikely(!cut(event)))
 		return false;
-	event->start_ticks = integer_field(event, type->start_field);
-	event->duration_ticks = integer_field(event, type->duration_field);
+	event->start_ticks = (int64_t)rdr_event_integer(event, type->start_field);
+	event->duration_ticks = (int64_t)rdr_event_integer(event, type->duration_field);
 	if (rdr_arena_is_used(&reader->event_arena))
 		rdr_arena_reset(&reader->event_arena);
 	return true;

@@ -34,6 +34,12 @@ static inline bool rdr_frame_read(const uint8_t *at, const uint8_t *end, struct 
  */
 int rdr_event_next(struct holter_reader *reader);
 
+/* Where a field of the event starts; NULL only when the file changed while it was read. */
+const uint8_t *rdr_event_position(const struct holter_event *event, uint32_t number);
+
+/* The bits of an integer or the key in a field; 0 for number -1. */
+uint64_t rdr_event_integer(const struct holter_event *event, int32_t number);
+
 /* Counts what is left of the chunk without decoding it. */
 void rdr_event_count_rest(struct holter_reader *reader);
 

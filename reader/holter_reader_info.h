@@ -109,8 +109,8 @@ HOLTER_PUBLIC const struct holter_chunk *holter_reader_chunk(const struct holter
  * Return: the bytes, valid until the next chunk; not trusted by anyone. NULL outside a chunk.
  * Context: the reader's thread.
  */
-HOLTER_PUBLIC const unsigned char *
-holter_reader_chunk_bytes(const struct holter_reader *reader, size_t *size);
+HOLTER_PUBLIC const unsigned char *holter_reader_chunk_bytes(const struct holter_reader *reader,
+							     size_t *size);
 
 /**
  * holter_reader_totals() - sums over the chunks read so far.

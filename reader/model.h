@@ -18,6 +18,7 @@
 #define RDR_HEADER_BYTES 68
 #define RDR_PROBLEMS_KEPT 64
 #define RDR_FIELDS_MAX 65535
+#define RDR_HEAD_MAX 6 /* start, duration, thread, stack and a little more */
 
 /* How the bytes of a value lie, as far as skipping needs to know. */
 enum rdr_op {
@@ -72,6 +73,7 @@ struct holter_field {
 	bool is_array;
 	bool is_pooled;
 	bool is_unsigned;
+	uint16_t segment; /* of an event's field behind the head */
 	const char *label;
 	const char *description;
 	struct rdr_annotations annotations;
@@ -82,6 +84,13 @@ struct rdr_constant {
 	const uint8_t *at;
 	const uint8_t *end;
 	void *decoded; /* by the role of its type; NULL = not yet */
+};
+
+/* A step over fields of an event: `run` integers from `field` on, or with 0 one field of any kind.
+ */
+struct rdr_segment {
+	uint16_t field;
+	uint16_t run;
 };
 
 struct rdr_pool {
@@ -120,7 +129,10 @@ struct holter_type {
 	int32_t duration_field;
 	int32_t thread_field;
 	int32_t stack_field;
-	uint32_t count_number; /* in the reader's counts */
+	uint32_t count_number;	/* in the reader's counts */
+	uint32_t head_count;	/* integers at the start, decoded with the event */
+	uint32_t segment_count; /* what is behind them, stepped over */
+	struct rdr_segment *segments;
 };
 
 struct holter_event {
@@ -129,7 +141,8 @@ struct holter_event {
 	const uint8_t *at;   /* its size field */
 	const uint8_t *body; /* first byte behind the type id */
 	const uint8_t *end;
-	const uint8_t **fields; /* where each field starts; one more for the end */
+	uint64_t head[RDR_HEAD_MAX]; /* values of the type's head_count first fields */
+	const uint8_t **segments;    /* where each segment of the type starts */
 	int64_t start_ticks;
 	int64_t duration_ticks;
 };
@@ -161,8 +174,8 @@ struct holter_reader {
 	bool is_at_end;
 	struct rdr_chunk chunk;
 	struct holter_event event;
-	const uint8_t **event_fields;
-	size_t event_fields_capacity;
+	const uint8_t **event_segments;
+	size_t event_segments_capacity;
 	struct rdr_arena event_arena; /* texts of the event at hand */
 	struct rdr_arena *texts;      /* where inline texts go: the event's arena or the chunk's */
 	struct holter_problem problems[RDR_PROBLEMS_KEPT];

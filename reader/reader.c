@@ -110,7 +110,7 @@ void holter_reader_close(struct holter_reader *reader)
 	rdr_counts_fini(reader);
 	rdr_arena_fini(&reader->chunk.arena);
 	rdr_arena_fini(&reader->event_arena);
-	free(reader->event_fields);
+	free(reader->event_segments);
 	free(reader);
 }
 

@@ -12,10 +12,10 @@ static const uint8_t *skip_bytes(const uint8_t *at, const uint8_t *end, size_t s
 }
 
 /*
- * Skips integers, a word at a time: each byte without the top bit ends one. A word starts where an
- * integer does, so a word without such a byte is one of nine bytes, whose last may look like any.
+ * A word at a time: each byte without the top bit ends an integer. A word starts where an integer
+ * does, so a word without such a byte is one of nine bytes, whose last may look like any.
  */
-static const uint8_t *skip_varints(const uint8_t *at, const uint8_t *end, uint64_t count)
+const uint8_t *rdr_skip_varints(const uint8_t *at, const uint8_t *end, uint64_t count)
 {
 	while (count && end - at >= 9) {
 		uint64_t word;
@@ -53,7 +53,7 @@ static const uint8_t *skip_array(const struct holter_field *field, const uint8_t
 	else if (field->element_op == RDR_OP_STRUCT)
 		per_element = field->type->varint_count;
 	if (at && per_element && count <= (uint64_t)(end - at))
-		return skip_varints(at, end, count * per_element);
+		return rdr_skip_varints(at, end, count * per_element);
 	while (at && count--)
 		at = rdr_skip_element(field, at, end);
 	return at;

@@ -9,6 +9,9 @@
 /* The byte behind an inline value of `type` at `at`; NULL when it is damaged or unreadable. */
 const uint8_t *rdr_skip_type(const struct holter_type *type, const uint8_t *at, const uint8_t *end);
 
+/* The byte behind `count` integers; NULL when they are cut off. */
+const uint8_t *rdr_skip_varints(const uint8_t *at, const uint8_t *end, uint64_t count);
+
 /* As rdr_skip_field(), for what is neither a byte nor an integer. */
 const uint8_t *rdr_skip_other(const struct holter_field *field, uint8_t op, const uint8_t *at,
 			      const uint8_t *end);

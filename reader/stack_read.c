@@ -5,6 +5,7 @@
  * In: constants of java.lang.Thread, jdk.types.StackTrace, jdk.types.Method, by names of fields,
  * with any order of them and any further ones. Out: the plain structs of holter_reader_value.h.
  */
+#include "reader/event_read.h"
 #include "reader/pool_read.h"
 #include "reader/skip.h"
 #include "reader/value_read.h"
@@ -328,22 +329,14 @@ static const struct holter_thread *find_thread(struct holter_reader *reader,
 	return thread;
 }
 
-/* The key in a pooled field of the event. */
-static uint64_t key_of(const struct holter_event *event, int32_t field)
-{
-	uint64_t key = 0;
-
-	rdr_varint(event->fields[field], event->end, &key);
-	return key;
-}
-
 const struct holter_thread *holter_event_thread(const struct holter_event *event)
 {
 	int32_t field = event->type->thread_field;
 
 	if (field < 0)
 		return NULL;
-	return find_thread(event->reader, event->type->fields[field].type, key_of(event, field));
+	return find_thread(event->reader, event->type->fields[field].type,
+			   rdr_event_integer(event, field));
 }
 
 const struct holter_stack *holter_event_stack(const struct holter_event *event)
@@ -352,7 +345,8 @@ const struct holter_stack *holter_event_stack(const struct holter_event *event)
 
 	if (field < 0)
 		return NULL;
-	return find_stack(event->reader, event->type->fields[field].type, key_of(event, field));
+	return find_stack(event->reader, event->type->fields[field].type,
+			  rdr_event_integer(event, field));
 }
 
 const struct holter_stack *holter_value_stack(const struct holter_value *value)

@@ -18,6 +18,9 @@ static inline int64_t rdr_saturate(double value)
 /* A span of ticks; Long.MIN means "none" and stays. */
 static inline int64_t rdr_span_ns(const struct rdr_chunk *chunk, int64_t ticks)
 {
+	/* A tick of 1 ns: the division changes nothing as long as a double holds the number. */
+	if (chunk->ticks_per_ns == 1.0 && ticks < (1ll << 53) && ticks > -(1ll << 53))
+		return ticks;
 	return rdr_saturate((double)ticks / chunk->ticks_per_ns);
 }
 

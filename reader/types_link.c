@@ -184,6 +184,33 @@ static void link_fields(struct holter_type *type)
 	type->varint_count = is_all_varints ? type->field_count : 0;
 }
 
+/* How events of the type are taken apart: a head to be decoded, then runs to be stepped over. */
+static bool make_segments(struct rdr_chunk *chunk, struct holter_type *type)
+{
+	uint32_t at = 0;
+
+	while (at < type->field_count && at < RDR_HEAD_MAX && type->fields[at].op == RDR_OP_VARINT)
+		at++;
+	type->head_count = at;
+	type->segments =
+		rdr_arena_array(&chunk->arena, type->field_count - at, sizeof(*type->segments));
+	if (!type->segments)
+		return false;
+	while (at < type->field_count) {
+		uint16_t number = (uint16_t)type->segment_count++;
+		struct rdr_segment *segment = &type->segments[number];
+
+		segment->field = (uint16_t)at;
+		for (; at < type->field_count && type->fields[at].op == RDR_OP_VARINT; at++) {
+			type->fields[at].segment = number;
+			segment->run++;
+		}
+		if (!segment->run)
+			type->fields[at++].segment = number;
+	}
+	return true;
+}
+
 static bool read_categories(struct rdr_chunk *chunk, struct holter_type *type,
 			    const struct holter_annotation *annotation)
 {
@@ -255,24 +282,24 @@ static void find_role(struct holter_type *type)
 	type->stack_field = find_field(type, "stackTrace", RDR_OP_VARINT, "jdk.types.StackTrace");
 }
 
-static bool reserve_fields(struct holter_reader *reader, size_t field_count)
+static bool reserve_segments(struct holter_reader *reader, size_t count)
 {
-	const uint8_t **fields;
+	const uint8_t **segments;
 
-	if (field_count < reader->event_fields_capacity)
+	if (count < reader->event_segments_capacity)
 		return true;
-	fields = realloc(reader->event_fields, (field_count + 1) * sizeof(*fields));
-	if (!fields)
+	segments = realloc(reader->event_segments, (count + 1) * sizeof(*segments));
+	if (!segments)
 		return false;
-	reader->event_fields = fields;
-	reader->event_fields_capacity = field_count + 1;
+	reader->event_segments = segments;
+	reader->event_segments_capacity = count + 1;
 	return true;
 }
 
 bool rdr_types_link(struct holter_reader *reader)
 {
 	struct rdr_chunk *chunk = &reader->chunk;
-	size_t most_fields = 0;
+	size_t most_segments = 0;
 
 	for (uint32_t i = 0; i < chunk->type_count; i++) {
 		find_base(&chunk->types[i]);
@@ -287,12 +314,13 @@ bool rdr_types_link(struct holter_reader *reader)
 
 		type->is_event = type->super && strcmp(type->super, "jdk.jfr.Event") == 0;
 		find_role(type);
-		if (!read_type_annotations(chunk, type))
+		if (!read_type_annotations(chunk, type) ||
+		    (type->is_event && !make_segments(chunk, type)))
 			return false;
-		most_fields = max_u64(most_fields, type->field_count);
+		most_segments = max_u64(most_segments, type->segment_count);
 		if (type->is_event &&
 		    !rdr_count_number(reader, type->name, (int64_t)type->id, &type->count_number))
 			return false;
 	}
-	return reserve_fields(reader, most_fields);
+	return reserve_segments(reader, most_segments);
 }

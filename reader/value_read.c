@@ -8,6 +8,7 @@
  */
 #include "reader/value_read.h"
 
+#include "reader/event_read.h"
 #include "reader/pool_read.h"
 #include "reader/skip.h"
 #include "reader/text_read.h"
@@ -275,10 +276,14 @@ struct holter_value holter_event_value(const struct holter_event *event)
 
 int holter_event_field(const struct holter_event *event, size_t index, struct holter_value *value)
 {
+	const uint8_t *at;
+
 	if (index >= event->type->field_count)
 		return HOLTER_E_NO_FIELD;
-	return rdr_value_field(event->reader, &event->type->fields[index], event->fields[index],
-			       event->end, value);
+	at = rdr_event_position(event, (uint32_t)index);
+	if (!at)
+		return HOLTER_E_CORRUPT;
+	return rdr_value_field(event->reader, &event->type->fields[index], at, event->end, value);
 }
 
 void holter_walk_begin(struct holter_walk *walk, const struct holter_value *value)
