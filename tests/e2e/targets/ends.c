@@ -17,8 +17,11 @@ static void *exit_here(void *unused)
 	exit(21);
 }
 
+static volatile int sink;
+
 static __attribute__((noinline)) void crash(void)
 {
+	sink++; /* pcs are looked up as return addresses: not the first instruction */
 	*(volatile int *)8 = 1;
 }
 
