@@ -273,6 +273,7 @@ void cli_filter_fini(struct cli_filter *filter)
 	cli_globs_fini(&filter->categories);
 	holter_path_destroy(filter->pid);
 	holter_path_destroy(filter->process_field);
+	*filter = (struct cli_filter){ .process = NULL };
 }
 
 static bool is_number(const char *text, int64_t number)

@@ -74,6 +74,8 @@ static inline char *cli_out_room(struct cli_out *out, size_t count)
 
 static inline void cli_out_bytes(struct cli_out *out, const char *bytes, size_t count)
 {
+	if (!count)
+		return; /* `bytes` may be NULL */
 	memcpy(cli_out_room(out, count), bytes, count);
 	out->used += count;
 }

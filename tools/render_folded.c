@@ -28,6 +28,7 @@ void cli_folded_init(struct cli_folded *folded)
 	memset(folded->slots, 0, SLOTS_FIRST * sizeof(*folded->slots));
 	folded->recent = cli_alloc(RECENT_SLOTS * sizeof(*folded->recent));
 	cli_out_init(&folded->text, -1, 0);
+	cli_out_room(&folded->text, 1); /* never NULL, also for a stack without a name */
 	cli_folded_enter(folded);
 }
 
