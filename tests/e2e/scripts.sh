@@ -6,7 +6,7 @@
 # In: the scripts below; the last line of each is `N passed, N failed, N skipped`. A script that ends
 # otherwise is one failure.
 set -u
-export LC_ALL=C O PYTHON
+export LC_ALL=C O=${O:-build/release} PYTHON=${PYTHON:-/usr/bin/python3}
 passed=0 failed=0 skipped=0
 
 run_script()
