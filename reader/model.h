@@ -1,8 +1,7 @@
 /*
  * What the reader knows while it is inside a chunk: types, pools, the event at hand.
  *
- * Filled in by {chunk,meta,pool,event}_read.c, looked at by all of reader/. Everything here points
- * into the chunk's bytes or its arena and ends with the chunk.
+ * Filled in by {chunk,meta,pool,event}_read.c; lies in the chunk's bytes or arena, ends with it.
  */
 #ifndef HOLTER_READER_MODEL_H
 #define HOLTER_READER_MODEL_H
@@ -171,7 +170,6 @@ struct holter_reader {
 	uint64_t nonce;	 /* tells readers apart that had the same address one after the other */
 	uint64_t serial; /* of the chunk; paths are bound to it */
 	bool is_in_chunk;
-	bool is_at_end;
 	struct rdr_chunk chunk;
 	struct holter_event event;
 	const uint8_t **event_segments;

@@ -140,6 +140,20 @@ int rdr_source_fill(struct rdr_source *source, uint64_t wanted)
 	return code;
 }
 
+/* Gives back what was read of a map, so that a large file does not fill the memory; it comes back
+ * by itself when somebody rewinds. */
+static void release_input(struct rdr_source *source)
+{
+	const uint8_t *behind = source->decoder ? source->input : source->base;
+	size_t size;
+
+	if (!source->map || behind < source->released + RDR_RELEASE_BYTES)
+		return;
+	size = align_down((uint64_t)(behind - source->released), PAGE_BYTES);
+	madvise((void *)(uintptr_t)source->released, size, MADV_DONTNEED);
+	source->released += size;
+}
+
 void rdr_source_skip(struct rdr_source *source, uint64_t bytes)
 {
 	bytes = min_u64(bytes, source->size);
@@ -148,14 +162,7 @@ void rdr_source_skip(struct rdr_source *source, uint64_t bytes)
 	source->position += bytes;
 	if (source->buffer)
 		source->buffer_start += bytes;
-	/* What is behind us is given back, so that a large file does not fill the memory; it comes
-	 * back by itself when somebody rewinds. */
-	if (source->map && source->base - source->released >= RDR_RELEASE_BYTES) {
-		size_t size = align_down((uint64_t)(source->base - source->released), PAGE_BYTES);
-
-		madvise((void *)(uintptr_t)source->released, size, MADV_DONTNEED);
-		source->released += size;
-	}
+	release_input(source);
 }
 
 bool rdr_source_resume(struct rdr_source *source)
@@ -273,11 +280,11 @@ int rdr_source_rewind(struct rdr_source *source)
 	if (!source->memory)
 		return HOLTER_E_ARGUMENT;
 	source->position = 0;
+	source->released = source->map;
 	source->error = 0;
 	if (!source->decoder) {
 		source->base = source->memory;
 		source->size = source->memory_size;
-		source->released = source->map;
 		return 0;
 	}
 	source->decoder->reset(source->decoder);

@@ -5,6 +5,7 @@
  */
 #include <check.h>
 #include <fcntl.h>
+#include <lz4frame.h>
 #include <math.h>
 #include <unistd.h>
 
@@ -637,6 +638,57 @@ START_TEST(a_pipe_is_read_as_a_file)
 }
 END_TEST
 
+/* Writes `count` copies of mini.jfr, plain or in one LZ4 frame that cannot be made smaller. */
+static void write_large(const char *path, unsigned count, bool is_lz4)
+{
+	size_t size;
+	uint8_t *bytes = read_golden("mini.jfr", &size);
+	uint8_t *all = malloc(count * size);
+	LZ4F_preferences_t plain = { .frameInfo.blockSizeID = LZ4F_max64KB,
+				     .compressionLevel = -9999 };
+	size_t room = LZ4F_compressFrameBound(count * size, &plain);
+	uint8_t *packed = malloc(room);
+	FILE *file = fopen(path, "wb");
+
+	for (unsigned i = 0; i < count; i++)
+		memcpy(all + i * size, bytes, size);
+	if (is_lz4)
+		fwrite(packed, 1, LZ4F_compressFrame(packed, room, all, count * size, &plain),
+		       file);
+	else
+		fwrite(all, 1, count * size, file);
+	fclose(file);
+	free(packed);
+	free(all);
+	free(bytes);
+}
+
+/* Larger than what is given back at once while reading, and read twice. */
+START_TEST(large_files_are_read_in_pieces)
+{
+	const unsigned count = 40000;
+	char path[] = "/tmp/holter-large-XXXXXX";
+	struct holter_totals totals;
+	struct holter_reader *reader;
+
+	close(mkstemp(path));
+	write_large(path, count, _i == 1);
+	ck_assert_int_eq(holter_reader_open(path, NULL, &reader, NULL), 0);
+	unlink(path);
+	for (int round = 0; round < 2; round++) {
+		struct walked walked = { .code = 0 };
+
+		walk_reader(&walked, reader);
+		ck_assert_uint_eq(walked.events, 2ull * count);
+		ck_assert_uint_eq(walked.damage, 0);
+		holter_reader_totals(reader, &totals);
+		ck_assert_uint_eq(totals.chunk_count, count);
+		ck_assert_int_eq(holter_reader_rewind(reader), 0);
+	}
+	holter_reader_close(reader);
+}
+END_TEST
+
 START_TEST(counts_without_decoding)
 {
 	const struct holter_type_count *counts;
@@ -681,6 +733,7 @@ int main(void)
 	tcase_add_test(tcase, one_path_for_many_readers);
 	tcase_add_test(tcase, rewind_chunks_and_events_again);
 	tcase_add_test(tcase, a_pipe_is_read_as_a_file);
+	tcase_add_loop_test(tcase, large_files_are_read_in_pieces, 0, 2);
 	tcase_add_test(tcase, counts_without_decoding);
 	suite_add_tcase(all, tcase);
 	runner = srunner_create(all);
