@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Runs unit tests, programs of libcheck, and adds up their checks.
+# Runs unit tests, programs of libcheck, JOBS at once, and adds up their checks.
 #
-#   tests/unit/unit_run.sh PROGRAM...
+#   JOBS=2 tests/unit/unit_run.sh PROGRAM...
 #
 # In: programs whose output has lines `100%: Checks: N, Failures: N, Errors: N`, one per suite; a test
 # may print `SKIP name: reason` lines. Out: failures, then `N passed, N failed, N skipped`.
 set -u
-passed=0 failed=0 skipped=0
+results=$(mktemp -d "${TMPDIR:-/tmp}/holter-unit.XXXXXX")
+trap 'rm -rf "$results"' EXIT
 
+# Prints what there is to say; leaves "passed failed skipped" in a file of its own.
 run_one()
 {
 	local program=$1 out status checks bad skips
@@ -28,7 +30,7 @@ run_one()
 	fi
 	grep '^SKIP ' <<<"$out"
 	printf '%-36s %d checks, %d bad, %d skipped\n' "$(basename "$program")" "$checks" "$bad" "$skips"
-	passed=$((passed + checks - bad)) failed=$((failed + bad)) skipped=$((skipped + skips))
+	echo $((checks - bad)) "$bad" "$skips" >"$results/$(basename "$program").sum"
 }
 
 [ $# != 0 ] || {
@@ -36,8 +38,19 @@ run_one()
 	echo '0 passed, 1 failed, 0 skipped'
 	exit 1
 }
+running=0
 for program in "$@"; do
-	run_one "$program"
+	run_one "$program" >"$results/$(basename "$program").out" &
+	running=$((running + 1))
+	if [ $running -ge "${JOBS:-2}" ]; then
+		wait -n
+		running=$((running - 1))
+	fi
 done
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ]
+wait
+cat "$results"/*.out
+# A test whose sum is missing did not run: counted as failed.
+cat "$results"/*.sum | awk -v programs=$# '{ p += $1; f += $2; s += $3 } END {
+	f += programs - NR
+	printf "%d passed, %d failed, %d skipped\n", p, f, s
+	exit f != 0 }'
