@@ -20,7 +20,7 @@ skip()
 }
 
 # The analyzer walks paths for minutes: in `make check-long` only.
-CHECKS=-clang-analyzer-*
+CHECKS='-clang-analyzer-*'
 [ -z "${HOLTER_LONG:-}" ] || CHECKS=
 export CHECKS
 if command -v "$CLANG_TIDY" >/dev/null; then
