@@ -125,7 +125,8 @@ $(O)/libholter_reader.so: $(reader_obj) $(O)/gen/libholter_reader.map
 	@ln -sf $(@F) $(O)/libholter_reader.so.$(SOVERSION)
 
 $(O)/libholter.so: $(shim_obj) preload/libholter.map
-	$(CC) $(ALL_CFLAGS) -shared -static-libgcc $(Z_DEFS) -Wl,-z,now -Wl,-z,text -Wl,--exclude-libs,ALL \
+	$(CC) $(ALL_CFLAGS) -shared -static-libgcc $(Z_DEFS) -Wl,-z,now -Wl,-z,text -Wl,-z,nodelete \
+		-Wl,--exclude-libs,ALL \
 		-Wl,--as-needed -Wl,--version-script=preload/libholter.map -o $@ $(shim_obj) -l:liblz4.a
 
 $(O)/holter: $(tools_obj) $(O)/libholter_recorder.a $(O)/libholter_reader.a
@@ -186,11 +187,13 @@ check-long: ## as check, with longer fuzzing, stress and walker runs
 	@HOLTER_LONG=1 MAKE='$(MAKE)' JOBS=$(JOBS) bash tests/check.sh build format arch size docs \
 		warnings lint unit asan tsan fuzz e2e scripts servers install
 
+# A line ` * link: FILES AND LIBRARIES` in the opening comment of a test names what it needs besides.
+test_link = $(shell sed -n 's|^ \* link: *||p' $<)
 $(O)/unit/%: tests/unit/%.c $(O)/libholter_recorder.a $(O)/libholter_reader.a $(O)/libholter_tools.a \
 		$(O)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -DTEST_BUILD_DIR='"$(O)"' -MMD -MP -MF $@.d -o $@ $< $(TEST_LIBS) \
-		$(shell sed -n 's|^ \* link: *||p' $<)
+	$(CC) $(ALL_CFLAGS) -DTEST_BUILD_DIR='"$(O)"' -MMD -MP -MF $@.d -o $@ $< \
+		$(test_link) $(TEST_LIBS)
 unit: $(unit_bin) ## build the unit tests of this variant
 tests: unit e2e-programs ## build every test program
 
@@ -259,7 +262,7 @@ demo: ## record an unmodified redis-server under load, dump it twice, show what 
 
 $(O)/bench/%: tests/bench/%.c $(O)/libholter_recorder.a $(O)/libholter_reader.a $(O)/libholter_tools.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(TEST_LIBS) $(shell sed -n 's|^ \* link: *||p' $<)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(test_link) $(TEST_LIBS)
 bench: all $(bench_bin) ## measure the recorder's cost beside its peers
 	@O=$(O) PYTHON=$(PYTHON) bash tests/bench/bench_run.sh
 
