@@ -27,6 +27,7 @@
 #define PR_GET_NAME_NUMBER 16
 #define COMMAND_LINE_BYTES 4096u
 #define ENVIRONMENT_BYTES 32768u
+#define LEADER_START_NS 2500000000ull /* longer than a lease */
 #define EXIT_DUMP_WAIT_NS 10000000000ull
 #define LEADER_MIN_AGE_NS 1000000000ull
 #define EARLY_KEYS 32u /* pthread_setspecific of a later key allocates */
@@ -98,6 +99,8 @@ static bool find_or_create(struct rec_region *region)
 	if (rec_region_create(region, config.memory_bytes, pid, start_time) != 0)
 		return false;
 	rec_config_apply(&config, region, &report);
+	if (region->header->leader_mode == REC_LEADER_PROCESS && pre_leader_would_return())
+		region->header->leader_mode = REC_LEADER_THREAD;
 	return true;
 }
 
@@ -216,19 +219,25 @@ static bool others_alive(uint32_t self)
 	return false;
 }
 
-static void wait_for_exit_dump(struct rec_trigger *trigger, uint32_t wanted)
+/* False: there is no leader that could make it: it never came up, or was killed. */
+static bool wait_for_exit_dump(struct rec_trigger *trigger, uint32_t wanted)
 {
 	const struct timespec slice = { 0, 50000000 };
-	uint64_t begin = rec_clock_now();
-	uint32_t served;
+	const struct rec_clock *clock = &rec_family.header->clock;
+	uint64_t begin = rec_clock_now(), led = begin;
 
 	for (;;) {
-		served = __atomic_load_n(&trigger->exit_dumps_served, __ATOMIC_ACQUIRE);
+		uint32_t served = __atomic_load_n(&trigger->exit_dumps_served, __ATOMIC_ACQUIRE);
+		uint64_t now = rec_clock_now();
+
 		if ((int32_t)(served - wanted) >= 0)
-			return;
-		if (rec_clock_span_ns(&rec_family.header->clock, rec_clock_now() - begin) >
-		    EXIT_DUMP_WAIT_NS)
-			return;
+			return true;
+		if (pre_leader_alive())
+			led = now;
+		if (rec_clock_span_ns(clock, now - led) > LEADER_START_NS)
+			return false;
+		if (rec_clock_span_ns(clock, now - begin) > EXIT_DUMP_WAIT_NS)
+			return true;
 		raw_futex(&trigger->exit_dumps_served, FUTEX_WAIT, served, &slice);
 	}
 }
@@ -238,14 +247,14 @@ static void dump_at_exit(void)
 	struct rec_trigger *trigger = &rec_family.header->trigger;
 	uint32_t wanted;
 
-	if (!pre_leader_alive() && !pre_leader_start()) {
-		rec_engine_exit_dump(&rec_family);
-		return;
+	if (pre_leader_alive() || pre_leader_start()) {
+		wanted = __atomic_add_fetch(&trigger->exit_dumps, 1, __ATOMIC_ACQ_REL);
+		__atomic_fetch_add(&trigger->word, 1, __ATOMIC_RELEASE);
+		raw_futex(&trigger->word, FUTEX_WAKE, 1, NULL);
+		if (wait_for_exit_dump(trigger, wanted))
+			return;
 	}
-	wanted = __atomic_add_fetch(&trigger->exit_dumps, 1, __ATOMIC_ACQ_REL);
-	__atomic_fetch_add(&trigger->word, 1, __ATOMIC_RELEASE);
-	raw_futex(&trigger->word, FUTEX_WAKE, 1, NULL);
-	wait_for_exit_dump(trigger, wanted);
+	rec_engine_exit_dump(&rec_family);
 }
 
 void pre_process_ending(enum ev_name how, int status)
@@ -256,7 +265,8 @@ void pre_process_ending(enum ev_name how, int status)
 	bool is_last;
 
 	if (how == EV_NAME_exit || !rec_family.base || own->pid == 0 || own->silent ||
-	    rec_thread_current == &rec_thread_mute || own->pid != (uint32_t)raw_getpid())
+	    rec_thread_current == &rec_thread_mute ||
+	    (!raw_refused() && own->pid != (uint32_t)raw_getpid()))
 		return;
 	struct rec_process *process = rec_process_at(&rec_family, own->process);
 
@@ -265,6 +275,9 @@ void pre_process_ending(enum ev_name how, int status)
 		return;
 	if (how != EV_NAME_returned)
 		process->exit_status = (uint32_t)(status & 0xff) << 8;
+	/* Behind a filter nobody can be asked or waited for; the leader sees the end by itself. */
+	if (raw_refused())
+		return;
 	is_last = !others_alive(own->pid);
 	if (header->dump_on_exit && (own->pid == header->root_pid || is_last))
 		dump_at_exit();

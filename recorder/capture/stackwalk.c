@@ -90,8 +90,7 @@ struct walk {
 
 /* ---- What may be read ---- */
 
-/* A word of stack; by an instruction of our own, since sanitizers object to reading foreign frames.
- */
+/* A word of stack; by an instruction of our own, since sanitizers object to foreign frames. */
 static inline uint64_t peek(uint64_t address)
 {
 	uint64_t value;
@@ -307,8 +306,7 @@ static bool step_row(struct walk *w, const struct rec_cfi_row *row)
 	return arrive(w, pc, cfa);
 }
 
-/* The handler's caller is the kernel: the registers that it interrupted are in the ucontext at rsp.
- */
+/* The handler's caller is the kernel: the interrupted registers are in the ucontext at rsp. */
 static bool step_signal(struct walk *w)
 {
 	uint64_t context = w->rsp;
@@ -466,7 +464,8 @@ static uint32_t walk_all(struct walk *w, uint64_t *pcs, uint32_t max, uint32_t *
 	uint32_t count = 0;
 
 	do {
-		pcs[count++] = s.pc;
+		/* One further where a signal interrupted: readers look one back, at the call. */
+		pcs[count++] = s.pc + w->is_exact;
 	} while (count < max && step_any(w, &s));
 	put_back(&s, w);
 	*truncated = goes_on(w, count == max);
@@ -650,7 +649,8 @@ static void walk_joining(struct walk *w, struct memo *m, uint32_t depth, uint32_
 	for (;;) {
 		if (unlikely(count == join)) /* about to be overwritten */
 			join = MEMO_FRAMES;
-		note_frame(&s, base, high, m, count++);
+		note_frame(&s, base, high, m, count);
+		m->pc[count++] += w->is_exact;
 		if (count == depth || !step_any(w, &s))
 			break;
 		if (s.save)

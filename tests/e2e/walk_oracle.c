@@ -77,7 +77,8 @@ static uint32_t same_until(const uint64_t *a, uint32_t a_count, const uint64_t *
 {
 	uint32_t i = 0;
 
-	while (i < a_count && i < b_count && a[i] == b[i])
+	/* Where a signal interrupted, ours is one further, as if it were a return address. */
+	while (i < a_count && i < b_count && a[i] - b[i] <= (i > 0))
 		i++;
 	return i;
 }

@@ -68,8 +68,9 @@ static void on_trap(int signal)
 			break;
 		theirs[count_theirs++] = pc;
 	} while (count_theirs < DEPTH && unw_step(&cursor) > 0);
-	/* The first frame is this handler, at another line. */
-	while (equal < count && equal < count_theirs && ours[equal] == theirs[equal])
+	/* The first frame is this handler, at another line. One that a signal interrupted is, in
+	 * ours, one further, as if it were a return address. */
+	while (equal < count && equal < count_theirs && ours[equal] - theirs[equal] <= (equal > 0))
 		equal++;
 	if (equal < count && equal == count_theirs) {
 		deeper++;

@@ -222,6 +222,15 @@ static void signal_calls(void)
 	SAY(signal(1000, on_signal) == SIG_ERR);
 }
 
+/* Without any change, so that it can be said of every user. */
+static void identity_calls(void)
+{
+	SAY(setuid(getuid()));
+	SAY(seteuid(geteuid()));
+	SAY(setreuid((uid_t)-1, (uid_t)-1));
+	SAY(setresuid((uid_t)-1, (uid_t)-1, (uid_t)-1));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "child") == 0)
@@ -232,6 +241,7 @@ int main(int argc, char **argv)
 	wait_calls();
 	library_calls();
 	signal_calls();
+	identity_calls();
 	truth("expect holter.ProcessFork count>=14 process=%d", getpid());
 	truth("expect jdk.ProcessStart count>=6");
 	truth("expect holter.ProcessExit count>=4 status=40");
