@@ -212,6 +212,8 @@ static bool make_peer(struct rec_pools *pools, uint32_t id, struct rec_peer *pee
 		peer->address = rec_texts_add(&pools->strings, buffer, count);
 		if (peer->address == UINT32_MAX)
 			peer->address = no_memory(pools);
+		/* No name was looked up: its place takes what groups events as well. */
+		peer->host = peer->address;
 	}
 	peer->port =
 		address.family == AF_INET || address.family == AF_INET6 ? address.peer_port : 0;

@@ -154,7 +154,7 @@ START_TEST(every_kind_of_field)
 	       "address=140720308486160\n"
 	       "jdk.SocketRead 1700000000587456789 duration=1536000000 "
 	       "eventThread=main#4000@server[4000] "
-	       "stackTrace=null host=null address=127.0.0.1 port=6379 timeout=0 bytesRead=0 "
+	       "stackTrace=null host=127.0.0.1 address=127.0.0.1 port=6379 timeout=0 bytesRead=0 "
 	       "endOfStream=true\n"
 	       "jdk.FileRead 1700000002123466789 duration=0 eventThread=main#4000@server[4000] "
 	       "stackTrace=server.0x100f()V:-1:Native<... path=/tmp/h\xc3\xa9\xef\xbf\xbd "
