@@ -187,12 +187,13 @@ check-long: ## as check, with longer fuzzing, stress and walker runs
 	@HOLTER_LONG=1 MAKE='$(MAKE)' JOBS=$(JOBS) bash tests/check.sh build format arch size docs \
 		warnings lint unit asan tsan fuzz e2e scripts servers install
 
-# A line ` * link: FILES AND LIBRARIES` in the opening comment of a test names what it needs besides.
+# A line ` * link: FILES AND LIBRARIES` in the opening comment of a test names what it needs besides. A test
+# may stand in for functions of libc: they are visible.
 test_link = $(shell sed -n 's|^ \* link: *||p' $<)
 $(O)/unit/%: tests/unit/%.c $(O)/libholter_recorder.a $(O)/libholter_reader.a $(O)/libholter_tools.a \
 		$(O)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -DTEST_BUILD_DIR='"$(O)"' -MMD -MP -MF $@.d -o $@ $< \
+	$(CC) $(ALL_CFLAGS) -fvisibility=default -DTEST_BUILD_DIR='"$(O)"' -MMD -MP -MF $@.d -o $@ $< \
 		$(test_link) $(TEST_LIBS)
 unit: $(unit_bin) ## build the unit tests of this variant
 tests: unit e2e-programs ## build every test program
