@@ -30,7 +30,8 @@
 #define LEADER_START_NS 2500000000ull /* longer than a lease */
 #define EXIT_DUMP_WAIT_NS 10000000000ull
 #define LEADER_MIN_AGE_NS 1000000000ull
-#define EARLY_KEYS 32u /* pthread_setspecific of a later key allocates */
+#define DEAD_REGIONS_KEPT 32u /* of killed programs, for `holter recover` */
+#define EARLY_KEYS 32u	      /* pthread_setspecific of a later key allocates */
 
 /* Mutable globals of this file: set by the constructor; the key afterwards only read. */
 static pthread_key_t thread_key;
@@ -101,6 +102,7 @@ static bool find_or_create(struct rec_region *region)
 	rec_config_apply(&config, region, &report);
 	if (region->header->leader_mode == REC_LEADER_PROCESS && pre_leader_would_return())
 		region->header->leader_mode = REC_LEADER_THREAD;
+	rec_region_tidy(DEAD_REGIONS_KEPT);
 	return true;
 }
 

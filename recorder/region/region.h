@@ -264,6 +264,15 @@ int rec_region_open(struct rec_region *region, const char *path, int writable);
 int rec_region_find(uint32_t pid, uint64_t start_time, uint32_t ppid, char *path);
 
 /**
+ * rec_region_tidy() - removes the oldest region of this user whose whole family and leader are dead, when
+ * there are more than `keep` of them: what killed programs leave must not fill the memory.
+ *
+ * Return: 1 removed one, 0 did not.
+ * Context: as rec_region_find().
+ */
+int rec_region_tidy(uint32_t keep);
+
+/**
  * rec_region_unmap() - removes the mapping, not the file.
  *
  * Return: nothing. Context: any thread that knows nobody uses the region.

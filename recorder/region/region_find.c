@@ -7,15 +7,11 @@
 #include "recorder/region/region.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
-
 #include "recorder/region/path.h"
+#include "recorder/region/region_folder.h"
 #include "recorder/region/tables.h"
 #include "recorder/sys/raw.h"
 
-#define FIND_FOLDER "/dev/shm/"
-#define FIND_PREFIX "holter-"
-#define FIND_FILES_MAX 4096 /* looked at; a folder full of decoys ends here */
 #define STAT_PPID 4
 #define STAT_START_TIME 22
 #define PID_BATCH 128u
@@ -26,15 +22,7 @@ struct wanted {
 	uint32_t pid, ppid;
 	uint64_t start_time, parent_start_time;
 	uint32_t me, owner; /* users whose files count, root's besides */
-};
-
-/* As the kernel writes it (getdents64). */
-struct folder_entry {
-	uint64_t inode;
-	int64_t offset;
-	uint16_t bytes;
-	uint8_t type;
-	char name[];
+	char *path;	    /* out: the region's */
 };
 
 static void proc_path(char *path, uint32_t pid, const char *file)
@@ -118,24 +106,22 @@ static int file_lists(int fd, const struct rec_layout *layout, const struct want
 }
 
 /* Is this file a region, of a user that counts, in which the process or its parent stands? */
-static int file_matches(const char *path, const struct wanted *wanted)
+static int file_matches(const char *path, void *context)
 {
-	int fd = raw_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
-	uint64_t start[4]; /* magic; version, chunk_max; total_bytes; memory_bytes */
+	struct wanted *wanted = context;
 	struct rec_layout layout;
 	struct stat status;
-	int result = 0;
+	int fd = rec_folder_open(path, &layout, &status);
+	int result;
 
 	if (fd < 0)
 		return 0;
-	if (raw_syscall3(SYS_fstat, fd, (long)&status, 0) == 0 && S_ISREG(status.st_mode) &&
-	    (status.st_uid == 0 || status.st_uid == wanted->me || status.st_uid == wanted->owner) &&
-	    raw_pread(fd, start, sizeof(start), 0) == (long)sizeof(start) &&
-	    start[0] == REC_REGION_MAGIC && (uint32_t)start[1] == REC_REGION_VERSION &&
-	    rec_layout_compute(start[3], &layout) == 0 && start[2] == layout.total &&
-	    (uint64_t)status.st_size == layout.total)
-		result = file_lists(fd, &layout, wanted);
+	result = (status.st_uid == 0 || status.st_uid == wanted->me ||
+		  status.st_uid == wanted->owner) &&
+		 file_lists(fd, &layout, wanted);
 	raw_close(fd);
+	if (result)
+		memcpy(wanted->path, path, REC_PATH_MAX);
 	return result;
 }
 
@@ -153,44 +139,10 @@ static uint32_t process_owner(uint32_t pid, uint32_t me)
 	return status.st_uid;
 }
 
-static int name_path(const char *name, char *path)
-{
-	char *at;
-
-	if (strncmp(name, FIND_PREFIX, strlen(FIND_PREFIX)) != 0)
-		return 0;
-	at = path_word(path, path + REC_PATH_MAX, FIND_FOLDER);
-	at = path_word(at, path + REC_PATH_MAX, name);
-	return at + 1 < path + REC_PATH_MAX;
-}
-
-/* Looks through one filling of the folder buffer. */
-static int folder_scan(const uint8_t *buffer, long count, const struct wanted *wanted, char *path,
-		       int *files)
-{
-	char candidate[REC_PATH_MAX];
-
-	for (long at = 0; at < count;) {
-		const struct folder_entry *entry = (const void *)(buffer + at);
-
-		at += entry->bytes;
-		if (!name_path(entry->name, candidate) || ++*files > FIND_FILES_MAX)
-			continue;
-		if (file_matches(candidate, wanted)) {
-			memcpy(path, candidate, REC_PATH_MAX);
-			return 1;
-		}
-	}
-	return 0;
-}
-
 int rec_region_find(uint32_t pid, uint64_t start_time, uint32_t ppid, char *path)
 {
-	uint64_t buffer[256];
-	struct wanted wanted = { .pid = pid, .ppid = ppid, .start_time = start_time };
+	struct wanted wanted = { .pid = pid, .ppid = ppid, .start_time = start_time, .path = path };
 	uint32_t unused;
-	int fd, files = 0, found = 0;
-	long count;
 
 	if (pid == 0)
 		return HOLTER_E_NOT_RECORDED;
@@ -200,12 +152,5 @@ int rec_region_find(uint32_t pid, uint64_t start_time, uint32_t ppid, char *path
 		wanted.parent_start_time = ppid == 0 ? start_time : 0;
 	wanted.me = (uint32_t)raw_syscall3(SYS_geteuid, 0, 0, 0);
 	wanted.owner = process_owner(pid, wanted.me);
-	fd = raw_open(FIND_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return HOLTER_E_NOT_RECORDED;
-	while (!found &&
-	       (count = raw_syscall3(SYS_getdents64, fd, (long)buffer, sizeof(buffer))) > 0)
-		found = folder_scan((const uint8_t *)buffer, count, &wanted, path, &files);
-	raw_close(fd);
-	return found ? 0 : HOLTER_E_NOT_RECORDED;
+	return rec_folder_each(file_matches, &wanted) ? 0 : HOLTER_E_NOT_RECORDED;
 }

@@ -373,6 +373,52 @@ static bool small_shm(const char *size)
 	return false;
 }
 
+/* A process of its own makes a region and dies without a word; `nth` makes their order plain. */
+static void leave_region(int nth, char *path)
+{
+	int status, ends[2];
+	pid_t child;
+
+	ck_assert_int_eq(pipe(ends), 0);
+	child = fork();
+	if (child == 0) {
+		uint64_t start_time;
+		uint32_t ppid;
+
+		usleep(20000 * nth);
+		rec_region_start_time((uint32_t)getpid(), &start_time, &ppid);
+		if (rec_region_create(&region, MEMORY, (uint32_t)getpid(), start_time) == 0)
+			(void)!write(ends[1], region.header->path, REC_PATH_MAX);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(read(ends[0], path, REC_PATH_MAX), REC_PATH_MAX);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+START_TEST(of_dead_regions_the_oldest_goes)
+{
+	char path[3][REC_PATH_MAX];
+
+	if (!small_shm("64m"))
+		return;
+	for (int i = 0; i < 3; i++)
+		leave_region(i, path[i]);
+	create_region(); /* of this process, which lives: not counted */
+	ck_assert_int_eq(rec_region_tidy(3), 0);
+	ck_assert_int_eq(rec_region_tidy(2), 1);
+	ck_assert_int_ne(access(path[0], F_OK), 0);
+	ck_assert_int_eq(access(path[1], F_OK), 0);
+	ck_assert_int_eq(access(path[2], F_OK), 0);
+	ck_assert_int_eq(rec_region_tidy(2), 0);
+	ck_assert_int_eq(rec_region_tidy(0), 1);
+	ck_assert_int_eq(rec_region_tidy(0), 1);
+	ck_assert_int_eq(rec_region_tidy(0), 0);
+	ck_assert_int_eq(access(region.header->path, F_OK), 0);
+}
+END_TEST
+
 START_TEST(a_full_shm_gives_anonymous_memory)
 {
 	if (!small_shm("64k"))
@@ -492,6 +538,7 @@ int main(void)
 	tcase_add_test(tests, find_passes_over_files_of_other_users);
 	tcase_add_test(tests, find_survives_decoys);
 	tcase_add_test(tests, ensure_reserves_in_steps_up_to_the_limit);
+	tcase_add_test(tests, of_dead_regions_the_oldest_goes);
 	tcase_add_test(tests, a_full_shm_gives_anonymous_memory);
 	tcase_add_test(tests, a_missing_shm_gives_anonymous_memory);
 	tcase_add_test(tests, growth_on_a_small_shm_ends_with_an_error_not_a_signal);
