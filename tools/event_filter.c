@@ -135,8 +135,12 @@ static bool match_categories(struct cli_globs *globs, const struct holter_type *
 bool cli_filter_type(struct cli_filter *filter, const struct holter_type *type)
 {
 	bool is_event = cli_globs_match_type(&filter->events, type);
+	bool is_category = match_categories(&filter->categories, type);
 
-	return match_categories(&filter->categories, type) && is_event;
+	/* Where both are given either will do, as with a JDK 17. */
+	if (filter->events.text && filter->categories.text)
+		return is_event || is_category;
+	return is_event && is_category;
 }
 
 static bool is_relative(const char *text)
