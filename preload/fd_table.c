@@ -82,9 +82,11 @@ void pre_fd_forget_range(unsigned first, unsigned last)
 	while (first <= last) {
 		if ((first + skew) % per_page == 0 && last - first >= per_page - 1) {
 			whole = (last - first + 1) / per_page * per_page;
-			raw_madvise(&pre_fd_words[first], whole * sizeof(uint64_t), MADV_DONTNEED);
-			first += whole;
-			continue;
+			if (raw_madvise(&pre_fd_words[first], whole * sizeof(uint64_t),
+					MADV_DONTNEED) == 0) {
+				first += whole;
+				continue;
+			}
 		}
 		pre_fd_forget((int)first++);
 	}

@@ -220,7 +220,7 @@ void pre_process_exit_events(enum ev_name how, int status)
 	thread = pre_thread();
 	self = rec_process_own()->pid;
 	/* Another pid: a child by a raw clone that shares our memory. */
-	if (thread == &rec_thread_mute || self != (uint32_t)raw_getpid() ||
+	if (thread == &rec_thread_mute || (!raw_refused() && self != (uint32_t)raw_getpid()) ||
 	    __atomic_exchange_n(&ended_pid, self, __ATOMIC_RELAXED) == self)
 		return;
 	if (how != EV_NAME_abort && rec_enabled(EV_ProcessExit))

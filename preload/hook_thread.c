@@ -10,9 +10,12 @@
 #include "preload/hook_thread.h"
 
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <sys/prctl.h>
 
 #include "preload/call_failed.h"
+#include "preload/hook_seccomp.h"
+#include "preload/preload.h"
 #include "preload/thread_start.h"
 
 /* libc declares it variadic; the arguments lie in the same registers. */
@@ -198,10 +201,53 @@ PRE_SLOW int set_name(unsigned long a, unsigned long b, unsigned long c, unsigne
 	return result;
 }
 
+PRE_SLOW int set_filter(unsigned long a, unsigned long b, unsigned long c, unsigned long d)
+{
+	bool before;
+	int result;
+
+	if (a == SECCOMP_MODE_STRICT)
+		pre_seccomp_strict();
+	before = pre_seccomp_begin();
+	result = pre_real.prctl(PR_SET_SECCOMP, a, b, c, d);
+
+	pre_seccomp_end(before, result == 0);
+	return result;
+}
+
+/* Without the TSC no clock can be read, so it is as behind a filter. */
+PRE_SLOW int forbid_clock(unsigned long a, unsigned long b, unsigned long c, unsigned long d)
+{
+	bool before;
+	int result;
+
+	pre_seccomp_strict();
+	before = pre_seccomp_begin();
+	result = pre_real.prctl(PR_SET_TSC, a, b, c, d);
+	pre_seccomp_end(before, result == 0);
+	return result;
+}
+
+/* A leader started later would become the program's child, to be met by its wait(). */
+PRE_SLOW int become_subreaper(unsigned long a, unsigned long b, unsigned long c, unsigned long d)
+{
+	if (!pre_leader_alive())
+		pre_leader_start();
+	return pre_real.prctl(PR_SET_CHILD_SUBREAPER, a, b, c, d);
+}
+
 PRE_HOOK int pre_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
 		       unsigned long d)
 {
-	if (likely(option != PR_SET_NAME || !rec_family.base))
+	if (unlikely(option == PR_SET_SECCOMP))
+		return set_filter(a, b, c, d);
+	if (unlikely(option == PR_SET_TSC && a == PR_TSC_SIGSEGV))
+		return forbid_clock(a, b, c, d);
+	if (!rec_family.base)
 		return pre_real.prctl(option, a, b, c, d);
-	return set_name(a, b, c, d);
+	if (option == PR_SET_NAME)
+		return set_name(a, b, c, d);
+	if (option == PR_SET_CHILD_SUBREAPER && a != 0)
+		return become_subreaper(a, b, c, d);
+	return pre_real.prctl(option, a, b, c, d);
 }

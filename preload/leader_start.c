@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include "preload/preload.h"
 #include "preload/real.h"
@@ -94,6 +95,15 @@ bool pre_leader_alive(void)
 	       __atomic_load_n(&lease->expires_ns, __ATOMIC_ACQUIRE) > monotonic_ns();
 }
 
+bool pre_leader_would_return(void)
+{
+	int is_subreaper = 0;
+
+	return raw_getpid() == 1 || (raw_syscall6(SYS_prctl, PR_GET_CHILD_SUBREAPER,
+						  (long)&is_subreaper, 0, 0, 0, 0) == 0 &&
+				     is_subreaper != 0);
+}
+
 /* Second child: becomes the leader. Shares memory with the program until exec: touches nothing. */
 static int become_leader(void *unused)
 {
@@ -103,19 +113,19 @@ static int become_leader(void *unused)
 	int fd;
 
 	(void)unused;
-	raw_syscall3(SYS_setsid, 0, 0, 0);
-	if (raw_syscall3(SYS_close_range, 0, ~0u, 0) < 0)
+	raw_kernel3(SYS_setsid, 0, 0, 0);
+	if (raw_kernel3(SYS_close_range, 0, ~0u, 0) < 0)
 		for (fd = 0; fd < 65536; fd++)
 			raw_close(fd);
 	fd = raw_open("/dev/null", 2 /* O_RDWR */, 0);
-	raw_syscall3(SYS_dup3, fd, 1, 0);
-	raw_syscall3(SYS_dup3, fd, 2, 0);
+	raw_kernel3(SYS_dup3, fd, 1, 0);
+	raw_kernel3(SYS_dup3, fd, 2, 0);
 	/* Exec keeps the mask and ignored signals; the leader sets its own dispositions. */
-	raw_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&no_signals, 0, KERNEL_SIGSET_BYTES, 0,
-		     0);
-	raw_syscall3(SYS_chdir, (long)"/", 0, 0);
-	raw_syscall3(SYS_execve, (long)leader_path, (long)arguments, (long)environment);
-	raw_syscall3(SYS_exit, 127, 0, 0);
+	raw_kernel6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&no_signals, 0, KERNEL_SIGSET_BYTES, 0,
+		    0);
+	raw_kernel3(SYS_chdir, (long)"/", 0, 0);
+	raw_kernel3(SYS_execve, (long)leader_path, (long)arguments, (long)environment);
+	raw_kernel3(SYS_exit, 127, 0, 0);
 	return 127;
 }
 
@@ -131,7 +141,7 @@ static int make_orphan(void *argument)
 
 	spawn->result =
 		clone(become_leader, spawn->stack - STACK_BYTES / 2, CLONE_VM | CLONE_VFORK, NULL);
-	raw_syscall3(SYS_exit, 0, 0, 0);
+	raw_kernel3(SYS_exit, 0, 0, 0);
 	return 0;
 }
 
@@ -149,15 +159,15 @@ static bool spawn_leader(void)
 		return false;
 	spawn.stack = stack + STACK_BYTES;
 	/* No handler of the program may run in the children, which share its memory. */
-	raw_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&saved, KERNEL_SIGSET_BYTES,
-		     0, 0);
+	raw_kernel6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&saved, KERNEL_SIGSET_BYTES,
+		    0, 0);
 	rec_thread_current = &rec_thread_mute;
 	/* Exit signal 0: no SIGCHLD, and only __WALL or __WCLONE can wait for it. */
 	child = clone(make_orphan, spawn.stack, CLONE_VM | CLONE_VFORK, &spawn);
 	if (child > 0)
-		raw_syscall6(SYS_wait4, child, 0, (long)__WALL, 0, 0, 0);
+		raw_kernel6(SYS_wait4, child, 0, (long)__WALL, 0, 0, 0);
 	rec_thread_current = self;
-	raw_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&saved, 0, KERNEL_SIGSET_BYTES, 0, 0);
+	raw_kernel6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&saved, 0, KERNEL_SIGSET_BYTES, 0, 0);
 	raw_munmap(stack, STACK_BYTES);
 	errno = saved_errno;
 	return child > 0 && spawn.result > 0;
@@ -173,10 +183,12 @@ bool pre_leader_start(void)
 
 	if (rec_family.header->leader_mode != REC_LEADER_PROCESS || rec_family.header->anonymous)
 		return pre_leader_alive();
-	if (!leader_path[0] || rec_thread_current == &rec_thread_mute)
+	if (!leader_path[0] || rec_thread_current == &rec_thread_mute || raw_refused())
 		return false;
 	if (last_try_ns && now < last_try_ns + RETRY_NS)
 		return pre_leader_alive();
+	if (pre_leader_would_return())
+		return false;
 	/* One program of the family at a time; one that died over it is replaced. */
 	if (starting != 0 && raw_syscall3(SYS_kill, starting, 0, 0) == 0 && starting != pid)
 		return false;

@@ -26,6 +26,8 @@ void pre_process_ending(enum ev_name how, int status);
 /**
  * pre_leader_prepare() - finds the `holter` command beside the shim; once, in the constructor.
  * pre_leader_alive() - is somebody holding the lease?
+ * pre_leader_would_return() - do orphans come back to this process (pid 1, subreaper)? Then its
+ *	wait() would meet the leader, so none is started from it.
  * pre_leader_start() - starts a leader process, whatever the state of the program: all its memory
  *is shared while it does (clone with CLONE_VM|CLONE_VFORK), nothing of the program's is changed, no
  *	SIGCHLD comes, wait(-1) does not see it. At most one try in ten seconds.
@@ -35,6 +37,7 @@ void pre_process_ending(enum ev_name how, int status);
  */
 void pre_leader_prepare(void);
 bool pre_leader_alive(void);
+bool pre_leader_would_return(void);
 bool pre_leader_start(void);
 
 /**

@@ -287,6 +287,12 @@ static bool must_park(struct engine *engine)
 	return engine->is_parked;
 }
 
+/* Until the word changes; also behind a filter, which lets threads wait or ends them anyway. */
+static void park(const uint32_t *word, uint32_t value)
+{
+	raw_kernel6(SYS_futex, (long)word, FUTEX_WAIT, value, 0, 0, 0);
+}
+
 static void wait_for_work(struct engine *engine, uint32_t word, uint64_t now)
 {
 	uint64_t until = min_u64(engine->next_metric_ns, now + RENEW_NS);
@@ -318,7 +324,7 @@ static int lead(struct engine *engine)
 		uint64_t now = monotonic_ns();
 
 		if (must_park(engine)) {
-			raw_futex(&header->trigger.word, FUTEX_WAIT, word, NULL);
+			park(&header->trigger.word, word);
 			continue;
 		}
 		if (rec_lease_renew(&header->lease, &engine->me, now, REC_LEASE_NS))
@@ -359,8 +365,10 @@ static int take_office(struct engine *engine)
 						rec_lease_holder_lives);
 		if (!result || !engine->options->in_thread)
 			return result;
-		raw_futex(&header->trigger.word, FUTEX_WAIT, word,
-			  engine->is_parked ? NULL : &pause);
+		if (engine->is_parked)
+			park(&header->trigger.word, word);
+		else
+			raw_futex(&header->trigger.word, FUTEX_WAIT, word, &pause);
 	}
 }
 

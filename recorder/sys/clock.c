@@ -22,6 +22,7 @@
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 uint32_t rec_clock_is_tsc;
+uint64_t rec_clock_stopped;
 
 /* Ticks and CLOCK_MONOTONIC at one instant. */
 struct clock_pair {
@@ -132,6 +133,13 @@ void rec_clock_init(struct rec_clock *clock)
 {
 	rec_clock_begin(clock);
 	rec_clock_finish(clock);
+}
+
+void rec_clock_stop(void)
+{
+	if (rec_clock_stopped == 0)
+		rec_clock_stopped = rec_clock_now() | 1;
+	rec_clock_is_tsc = 0;
 }
 
 void rec_clock_adopt(const struct rec_clock *clock)

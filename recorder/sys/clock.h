@@ -21,6 +21,8 @@ struct rec_clock {
 
 /* 1 when ticks are the TSC; set once by rec_clock_init() or rec_clock_adopt(). */
 extern uint32_t rec_clock_is_tsc;
+/* Not 0: rec_clock_stop() was called, and this is the time for good. */
+extern uint64_t rec_clock_stopped;
 
 static inline uint64_t rec_clock_now(void)
 {
@@ -28,6 +30,8 @@ static inline uint64_t rec_clock_now(void)
 
 	if (__builtin_expect(rec_clock_is_tsc, 1))
 		return __builtin_ia32_rdtsc();
+	if (__builtin_expect(rec_clock_stopped != 0, 0))
+		return rec_clock_stopped;
 	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
@@ -59,6 +63,14 @@ void rec_clock_finish(struct rec_clock *clock);
  * Return: nothing. Context: start-up.
  */
 void rec_clock_adopt(const struct rec_clock *clock);
+
+/**
+ * rec_clock_stop() - the program forbids itself to read the TSC, which is what libc's clocks do
+ * too: from now on no clock is read.
+ *
+ * Return: nothing. Context: any thread.
+ */
+void rec_clock_stop(void);
 
 /**
  * rec_clock_refine() - measures ticks per second again over the whole time since rec_clock_init().

@@ -2,7 +2,9 @@
  * System calls made directly, so that no hook, no errno and no cancellation point is met.
  *
  * Used by everything that may run inside the recorded program. Each returns the kernel's value:
- * -errno on failure. Never here: anything that allocates or keeps state.
+ * -errno on failure. Once the program has put itself under a seccomp filter they are refused with
+ * -EPERM, since a filter may end the program for a call that it does not make itself. Never here:
+ * anything that allocates.
  */
 #ifndef HOLTER_SYS_RAW_H
 #define HOLTER_SYS_RAW_H
@@ -13,7 +15,18 @@
 
 #include "recorder/base/util.h"
 
-static inline long raw_syscall6(long number, long a, long b, long c, long d, long e, long f)
+#define RAW_EPERM 1
+
+/* Mutable global: set by preload/hook_seccomp.c, never in the tools. */
+extern bool raw_is_refused __attribute__((visibility("hidden")));
+
+static inline bool raw_refused(void)
+{
+	return unlikely(__atomic_load_n(&raw_is_refused, __ATOMIC_RELAXED));
+}
+
+/* raw_kernel6(), raw_kernel3() - also under a filter: what was begun must be ended. */
+static inline long raw_kernel6(long number, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;
@@ -27,7 +40,7 @@ static inline long raw_syscall6(long number, long a, long b, long c, long d, lon
 	return result;
 }
 
-static inline long raw_syscall3(long number, long a, long b, long c)
+static inline long raw_kernel3(long number, long a, long b, long c)
 {
 	long result;
 
@@ -36,6 +49,16 @@ static inline long raw_syscall3(long number, long a, long b, long c)
 			 : "a"(number), "D"(a), "S"(b), "d"(c)
 			 : "rcx", "r11", "memory");
 	return result;
+}
+
+static inline long raw_syscall6(long number, long a, long b, long c, long d, long e, long f)
+{
+	return raw_refused() ? -RAW_EPERM : raw_kernel6(number, a, b, c, d, e, f);
+}
+
+static inline long raw_syscall3(long number, long a, long b, long c)
+{
+	return raw_refused() ? -RAW_EPERM : raw_kernel3(number, a, b, c);
 }
 
 static inline int raw_open(const char *path, int flags, int mode)
