@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "recorder/region/path.h"
@@ -143,6 +144,28 @@ static void path_make(char *path, uint32_t pid, uint64_t start_time, uint32_t nu
 }
 
 /*
+ * Beyond the limit on file sizes the kernel would not only refuse but send SIGXFSZ, which ends the
+ * program. The soft limit is lifted for the moment where the hard one allows it.
+ */
+static int file_resize(int fd, uint64_t bytes)
+{
+	struct rlimit limit, lifted;
+	long result;
+
+	if (raw_syscall6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0) != 0 ||
+	    limit.rlim_max < bytes)
+		return HOLTER_E_NOSPACE;
+	lifted = (struct rlimit){ limit.rlim_max, limit.rlim_max };
+	if (limit.rlim_cur < bytes &&
+	    raw_syscall6(SYS_prlimit64, 0, RLIMIT_FSIZE, (long)&lifted, 0, 0, 0) != 0)
+		return HOLTER_E_NOSPACE;
+	result = raw_syscall3(SYS_ftruncate, fd, (long)bytes, 0);
+	if (limit.rlim_cur < bytes)
+		raw_syscall6(SYS_prlimit64, 0, RLIMIT_FSIZE, (long)&limit, 0, 0, 0);
+	return result == 0 ? 0 : HOLTER_E_NOSPACE;
+}
+
+/*
  * Makes and maps the file. An image that was executed in the same process wants a region of its own
  * while its predecessor's still lies there, hence the numbers.
  */
@@ -157,7 +180,7 @@ static uint8_t *file_create(char *path, uint32_t pid, uint64_t start_time, uint6
 	}
 	if (fd < 0)
 		return NULL;
-	if (raw_syscall3(SYS_ftruncate, fd, (long)bytes, 0) == 0)
+	if (file_resize(fd, bytes) == 0)
 		base = region_map(fd, bytes, 1);
 	if (!base)
 		raw_syscall3(SYS_unlink, (long)path, 0, 0);
@@ -169,6 +192,7 @@ static uint8_t *file_create(char *path, uint32_t pid, uint64_t start_time, uint6
 static int reserve_by_file(const char *name, uint64_t from, uint64_t to)
 {
 	char path[REC_PATH_MAX];
+	struct rlimit limit;
 	long result;
 	int fd;
 
@@ -177,6 +201,10 @@ static int reserve_by_file(const char *name, uint64_t from, uint64_t to)
 	/* Anonymous memory is accounted by the kernel when it is touched: nothing to reserve. */
 	if (path[0] == 0)
 		return 0;
+	/* As for file_resize(); nothing is lifted while other threads may be at work. */
+	if (raw_syscall6(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0) != 0 ||
+	    limit.rlim_cur < to)
+		return HOLTER_E_NOSPACE;
 	fd = region_open_fd(path, O_RDWR | O_NONBLOCK, 0);
 	if (fd < 0)
 		return HOLTER_E_NOSPACE;
@@ -203,6 +231,8 @@ static int reserve(struct rec_region *region, const char *path, uint64_t from, u
 	while ((result == -E_INTR || result == -E_AGAIN) && --tries > 0);
 	if (result == -E_INVAL)
 		return reserve_by_file(path, from, to);
+	if (result == -E_PERM)
+		return HOLTER_E_PERMISSION; /* refused here, others of the family may go on */
 	return result == 0 ? 0 : HOLTER_E_NOSPACE;
 }
 
