@@ -21,8 +21,14 @@
 /* Mutable globals: the family's mapping, the process's own page, the thread's pointer. */
 struct rec_settings rec_live __attribute__((aligned(PAGE_BYTES)));
 struct rec_region rec_family;
-struct rec_thread rec_thread_none __attribute__((aligned(CACHE_LINE)));
-struct rec_thread rec_thread_mute __attribute__((aligned(CACHE_LINE)));
+/*
+ * Shared by threads that move `pos` at the same time, each back after a failed append and not
+ * always by what it was moved: it begins so far from both ends that it never comes near a place
+ * with room.
+ */
+#define NOWHERE (1ull << 62)
+struct rec_thread rec_thread_none __attribute__((aligned(CACHE_LINE))) = { .writer.pos = NOWHERE };
+struct rec_thread rec_thread_mute __attribute__((aligned(CACHE_LINE))) = { .writer.pos = NOWHERE };
 void (*rec_thread_attached)(struct rec_thread *thread);
 void (*rec_thread_chunk_taken)(void);
 static struct rec_own own_unmapped; /* until there is a page of its own */
@@ -225,6 +231,21 @@ static void state_fill(struct rec_thread *state)
 	state->tid = tid;
 }
 
+/*
+ * Gives back what a dead thread held, as far as the leader has not done so: by then chunk and entry
+ * may be another thread's.
+ */
+static void leave_for(struct rec_thread *dead, uint32_t tid)
+{
+	const struct rec_chunk *chunk = rec_ring_chunk(&rec_family, dead->writer.chunk);
+	const struct rec_thread_entry *entry = rec_thread_at(&rec_family, dead->thread);
+
+	if (chunk && chunk->tid == tid && chunk->pid == own->pid)
+		rec_append_detach(&dead->writer, &dead->cold);
+	if (entry && entry->tid == tid && entry->pid == own->pid)
+		rec_thread_leave(&rec_family, dead->thread, rec_clock_now());
+}
+
 /* Collects one state whose thread ended after attaching late; costs a system call only then. */
 static struct rec_thread *collect_late(void)
 {
@@ -246,8 +267,9 @@ static struct rec_thread *collect_late(void)
 	if (!__atomic_compare_exchange_n(&state->is_late, &late, 0, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return NULL;
-	rec_append_detach(&state->writer, &state->cold);
-	rec_thread_leave(&rec_family, state->thread, rec_clock_now());
+	leave_for(state, tid);
+	/* The dead thread's name and entry are not the next one's. */
+	__atomic_store_n(&state->tid, 0, __ATOMIC_RELEASE);
 	return state;
 }
 
@@ -255,7 +277,8 @@ struct rec_thread *rec_thread_attach(void)
 {
 	struct rec_thread *state = rec_thread_current;
 
-	if (state == &rec_thread_mute || !rec_family.base)
+	/* Under a filter neither the thread's number nor its process's is to be had. */
+	if (state == &rec_thread_mute || !rec_family.base || raw_refused())
 		return &rec_thread_mute;
 	/* A handler that interrupts from here on finds the thread mute and records nothing. */
 	rec_thread_current = &rec_thread_mute;

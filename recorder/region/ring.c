@@ -61,6 +61,18 @@ static uint32_t swap_slot(struct rec_region *region, uint32_t number)
 	return rec_ring_chunk(region, old) ? old : REC_CHUNK_NONE;
 }
 
+/*
+ * The owner, or who found it dead, parts with a chunk. False: another one did so before, and the
+ * chunk must not get into two places.
+ */
+static bool give_up(struct rec_chunk *chunk)
+{
+	uint32_t owned = REC_CHUNK_OWNED;
+
+	return __atomic_compare_exchange_n(&chunk->state, &owned, REC_CHUNK_FULL, false,
+					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 static void push_free(struct rec_region *region, uint32_t number)
 {
 	uint64_t *list = &region->header->ring.free_list;
@@ -134,10 +146,12 @@ static bool grow(struct rec_region *region, uint32_t seen_ready)
 	if (!done && ready < wanted) {
 		uint64_t to = region->layout.chunks + (uint64_t)wanted * REC_CHUNK_BYTES;
 
-		done = rec_region_reserve(region, from, to) == 0;
+		int error = rec_region_reserve(region, from, to);
+
+		done = error == 0;
 		if (done)
 			__atomic_store_n(&ring->ready, wanted, __ATOMIC_RELEASE);
-		else
+		else if (error == HOLTER_E_NOSPACE)
 			__atomic_store_n(&ring->capacity, ready ? ready : 1, __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&ring->growing, 0, __ATOMIC_RELEASE);
@@ -209,8 +223,7 @@ uint32_t rec_ring_exchange(struct rec_region *region, uint32_t full,
 
 	if (!ring_slots_usable(region))
 		return REC_CHUNK_NONE;
-	if (chunk) {
-		__atomic_store_n(&chunk->state, REC_CHUNK_FULL, __ATOMIC_RELAXED);
+	if (chunk && give_up(chunk)) {
 		__atomic_fetch_add(&region->header->ring.filled, 1, __ATOMIC_RELAXED);
 		number = swap_slot(region, full);
 	}
@@ -232,9 +245,8 @@ void rec_ring_release(struct rec_region *region, uint32_t number)
 	struct rec_chunk *chunk = rec_ring_chunk(region, number);
 	uint32_t oldest;
 
-	if (!chunk || !ring_slots_usable(region))
+	if (!chunk || !ring_slots_usable(region) || !give_up(chunk))
 		return;
-	__atomic_store_n(&chunk->state, REC_CHUNK_FULL, __ATOMIC_RELAXED);
 	oldest = swap_slot(region, number);
 	if (oldest != REC_CHUNK_NONE)
 		push_free(region, oldest);
