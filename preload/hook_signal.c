@@ -9,18 +9,18 @@
 #include <errno.h>
 #include <linux/futex.h>
 
+#include "preload/hook.h"
 #include "preload/preload.h"
-#include "preload/real.h"
 #include "recorder/capture/capture.h"
 #include "recorder/engine/config.h"
 #include "recorder/sys/raw.h"
 
 #define SIGNALS 65
+#define RESTORER_FLAG 0x04000000 /* SA_RESTORER of the kernel, which libc sets and shows */
 
-/* What the program believes about a signal that we handle. */
+/* A signal that we handle as long as the program leaves the default. */
 struct view {
-	struct sigaction program;
-	uint8_t is_ours; /* our handler is installed */
+	struct sigaction program; /* the default as the program wrote it */
 	uint8_t is_managed;
 };
 
@@ -47,7 +47,8 @@ static void on_trigger(int number, siginfo_t *info, void *context)
 	__atomic_fetch_add(&trigger->signals, 1, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&trigger->word, 1, __ATOMIC_RELEASE);
 	raw_futex(&trigger->word, FUTEX_WAKE, 1, NULL);
-	if (!pre_leader_alive())
+	/* Behind a filter none can be started, and the clock not be read. */
+	if (!raw_refused() && !pre_leader_alive())
 		pre_leader_start();
 	errno = saved;
 }
@@ -77,21 +78,27 @@ static void emit_fatal(int number, const siginfo_t *info)
 	rec_emit_FatalSignal(thread, rec_clock_now(), &event);
 }
 
+/* Does the kernel send it once only, so that it does not happen again by itself? */
+static bool is_sent(int number, const siginfo_t *info)
+{
+	return info->si_code <= 0 || number == SIGSYS || /* the filter's call was skipped */
+	       (number == SIGBUS && info->si_code == BUS_MCEERR_AO);
+}
+
 /*
- * Records the signal, puts the default back and lets it happen again: a fault repeats by itself
- * when the handler returns, so the core shows the program as it was; what was sent is sent again.
+ * Records the signal and lets it happen again, by then with the default (SA_RESETHAND): a fault
+ * repeats by itself when the handler returns, so the core shows the program as it was; what was
+ * sent is sent again.
  */
 static void on_fatal(int number, siginfo_t *info, void *context)
 {
-	struct sigaction usual = { .sa_handler = SIG_DFL };
 	int saved = errno;
 
 	(void)context;
-	pre_real.sigaction(number, &usual, NULL);
-	views[number].is_ours = 0;
 	emit_fatal(number, info);
-	if (info->si_code <= 0)
-		raw_tgkill(raw_getpid(), raw_gettid(), number);
+	if (is_sent(number, info))
+		raw_kernel3(SYS_tgkill, raw_kernel3(SYS_getpid, 0, 0, 0),
+			    raw_kernel3(SYS_gettid, 0, 0, 0), number);
 	errno = saved;
 }
 
@@ -101,7 +108,8 @@ static bool install(int number)
 	struct sigaction ours = { 0 };
 
 	ours.sa_sigaction = number == trigger_number ? on_trigger : on_fatal;
-	ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+	ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK |
+			(number == trigger_number ? 0 : (int)SA_RESETHAND);
 	return pre_real.sigaction(number, &ours, NULL) == 0;
 }
 
@@ -114,8 +122,7 @@ static void manage(int number)
 	    now.sa_handler != SIG_DFL)
 		return;
 	views[number].program = now;
-	views[number].is_managed = 1;
-	views[number].is_ours = install(number);
+	views[number].is_managed = install(number);
 }
 
 void pre_signal_begin(int trigger)
@@ -139,28 +146,44 @@ static void note_taken(int number)
 		__atomic_fetch_or(&process->coverage, REC_COVERAGE_SIGNAL_TAKEN, __ATOMIC_RELAXED);
 }
 
-/* sigaction for a signal that we handle as long as the program leaves the default. */
+static bool is_ours(int number, const struct sigaction *now)
+{
+	return (now->sa_flags & SA_SIGINFO) &&
+	       now->sa_sigaction == (number == trigger_number ? on_trigger : on_fatal);
+}
+
+/* The program sets the disposition. A vfork child's are its own, but its memory is the parent's. */
+static int set_managed(int number, const struct sigaction *new)
+{
+	bool is_default = !(new->sa_flags &SA_SIGINFO) && new->sa_handler == SIG_DFL;
+
+	if (pre_is_mute())
+		return pre_real.sigaction(number, new, NULL);
+	if (is_default) {
+		views[number].program = *new;
+		views[number].program.sa_flags |= RESTORER_FLAG;
+		return install(number) ? 0 : -1;
+	}
+	if (pre_real.sigaction(number, new, NULL) != 0)
+		return -1;
+	note_taken(number);
+	return 0;
+}
+
+/*
+ * sigaction for a signal that we manage. What stands is asked from the kernel, since raw system
+ * calls, sigset() and our own fatal handlers change it without this hook.
+ */
 static int managed_sigaction(int number, const struct sigaction *new, struct sigaction *old)
 {
-	struct view *view = &views[number];
-	struct sigaction before = view->program;
-	struct sigaction now;
+	struct sigaction before;
 
-	/* By a raw system call, or by us after a fatal signal, it may have changed behind our back.
-	 */
-	if (!view->is_ours && pre_real.sigaction(number, NULL, &now) == 0)
-		before = now;
-	if (new) {
-		bool is_default = !(new->sa_flags &SA_SIGINFO) && new->sa_handler == SIG_DFL;
-		struct sigaction wanted = *new;
-
-		if (!is_default && pre_real.sigaction(number, new, NULL) != 0)
-			return -1;
-		view->program = wanted;
-		view->is_ours = is_default && install(number);
-		if (!is_default)
-			note_taken(number);
-	}
+	if (pre_real.sigaction(number, NULL, &before) != 0)
+		return -1;
+	if (is_ours(number, &before))
+		before = views[number].program;
+	if (new &&set_managed(number, new) != 0)
+		return -1;
 	if (old)
 		*old = before;
 	return 0;
