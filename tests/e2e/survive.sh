@@ -229,6 +229,28 @@ descriptors_at_their_limit()
 	verify_all
 }
 
+# Beyond the limit the kernel sends SIGXFSZ: the region's file must not be grown into it.
+file_size_limited()
+{
+	(ulimit -S -f 100 && [ "$(LD_PRELOAD=$shim HOLTER="dir=$dir" bash -c 'ulimit -f')" = 100 ])
+	(ulimit -f 100 && [ "$(LD_PRELOAD=$shim HOLTER="dir=$dir" /bin/echo hello 2>&1)" = hello ])
+}
+
+# Handlers and thread ends of the shim are met after it was closed.
+loaded_late_and_closed()
+{
+	HOLTER="dir=$dir,settings=everything" "${PYTHON:-/usr/bin/python3}" - "$shim" <<-'END'
+		import ctypes, _ctypes, os, signal, sys, threading
+		shim = ctypes.CDLL(sys.argv[1])
+		_ctypes.dlclose(shim._handle)
+		for _ in range(3):
+		    thread = threading.Thread(target=bytes, args=(100,))
+		    thread.start()
+		    thread.join()
+		os.kill(os.getpid(), signal.SIGUSR2)
+	END
+}
+
 if [ ! -x "$holter" ] || [ ! -f "$shim" ] || [ ! -x "$storm" ]; then
 	echo "FAIL $holter, $shim or $storm is missing"
 	echo '0 passed, 1 failed, 0 skipped'
@@ -245,5 +267,7 @@ verdict '/dev/shm is full' shared_memory_full
 verdict 'preloaded without settings, with wrong ones' bare_preload
 verdict 'preloaded twice' twice_preloaded
 verdict 'few descriptors allowed' descriptors_at_their_limit
+verdict 'small files allowed' file_size_limited
+verdict 'loaded late and closed' loaded_late_and_closed
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]
