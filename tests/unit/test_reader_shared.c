@@ -158,8 +158,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *all = suite_create("reader on shared recordings");
-	TCase *tcase = tcase_create("all");
+	Suite *all;
+	TCase *tcase;
 	SRunner *runner;
 	size_t size;
 	int count = (int)(sizeof(recordings) / sizeof(recordings[0]));
@@ -171,6 +171,8 @@ int main(void)
 		return EXIT_SUCCESS;
 	}
 	free(probe);
+	all = suite_create("reader on shared recordings");
+	tcase = tcase_create("all");
 	tcase_set_timeout(tcase, 170);
 	tcase_add_loop_test(tcase, recordings_plain_and_compressed, 0, count);
 	tcase_add_loop_test(tcase, recordings_cut_and_changed, 0, count);

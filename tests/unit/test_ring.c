@@ -336,8 +336,8 @@ START_TEST(scale_keeps_22_bits)
 
 	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
 		uint32_t flags = 0;
-		uint64_t back = (uint64_t)rec_append_scale(values[i], &flags)
-				<< (10 * (flags & EV_FLAG_SCALE_MASK));
+		uint64_t scaled = rec_append_scale(values[i], &flags);
+		uint64_t back = scaled << (10 * (flags & EV_FLAG_SCALE_MASK));
 
 		ck_assert_uint_le(back, values[i]);
 		ck_assert_uint_le(values[i] - back, values[i] >> 21);
