@@ -25,8 +25,9 @@ BASE_CFLAGS := -std=gnu11 -g -I. -I$(O)/gen $(WARN) -fvisibility=hidden -fPIC -D
 VERSION_CFLAGS := -DHOLTER_VERSION='"$(VERSION)"'
 CFLAGS_release := -O2
 CFLAGS_debug := -O0
-CFLAGS_asan := -O1 -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
-CFLAGS_tsan := -O1 -fsanitize=thread -fno-omit-frame-pointer
+# Instrumented code confuses gcc's own view of what is initialised.
+CFLAGS_asan := -O1 -Wno-maybe-uninitialized -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+CFLAGS_tsan := -O1 -Wno-maybe-uninitialized -fsanitize=thread -fno-omit-frame-pointer
 CFLAGS_cov := -O0 --coverage
 ALL_CFLAGS := $(BASE_CFLAGS) $(VERSION_CFLAGS) $(CFLAGS_$(BUILD)) $(CFLAGS)
 # The injected object keeps frame pointers, so that the stack walker starts from its own frame
