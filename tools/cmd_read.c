@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PROGRESS_EVENTS 8192 /* the clock is looked at once in so many */
@@ -75,6 +76,7 @@ int cli_input_open(struct cli_input *input, const char *path)
 {
 	struct holter_reader_options options = { .on_problem = on_problem, .context = input };
 	struct holter_problem why;
+	struct stat stat_of;
 	int code;
 
 	input->path = path;
@@ -82,6 +84,8 @@ int cli_input_open(struct cli_input *input, const char *path)
 	code = holter_reader_open(path, &options, &input->reader, &why);
 	if (!code)
 		return 0;
+	if (stat(path, &stat_of) == 0 && S_ISDIR(stat_of.st_mode))
+		return cli_failed("%s: is a folder; give a recording in it", path);
 	return cli_failed("%s: %s%s", path, why.text[0] ? why.text : holter_error_text(code),
 			  advice(code));
 }

@@ -258,6 +258,8 @@ static void put_frame(const struct job *job, const struct holter_type *type, con
 		const uint8_t *next = cli_raw_skip_field(field, at, end, 0);
 		const char *what = holter_field_name(field);
 
+		if (!next)
+			return; /* never, as in put_stacks() */
 		if (strcmp(what, "method") == 0)
 			cli_out_varint(out, use_method(job->rewrite, job->names, name->method));
 		else if (strcmp(what, "lineNumber") == 0)
@@ -351,6 +353,8 @@ static void put_stacks(const struct job *job, const struct cli_raw_pool *pool)
 				continue;
 			}
 			next = cli_raw_skip_field(field, at, pool->end, 0);
+			if (!next)
+				return; /* never: the pool was walked before */
 			cli_out_bytes(out, (const char *)at, (size_t)(next - at));
 			at = next;
 		}

@@ -246,6 +246,8 @@ def foreign_files_are_refused_in_one_line():
     expect("Mission Control" in holter("print", path_of("jdk8.jfr"))[2], "what to do with a file of JDK 8")
     status, _, errors = holter("print", path_of("missing.jfr"))
     expect(status == 1 and "No such file" in errors, errors)
+    status, _, errors = holter("print", scratch)
+    expect(status == 1 and "folder" in errors and errors.count("\n") == 1, errors)
 
 
 def wrong_use_has_status_2():
