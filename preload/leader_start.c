@@ -139,8 +139,8 @@ static int make_orphan(void *argument)
 {
 	struct spawn *spawn = argument;
 
-	spawn->result =
-		clone(become_leader, spawn->stack - STACK_BYTES / 2, CLONE_VM | CLONE_VFORK, NULL);
+	spawn->result = pre_real.clone(become_leader, spawn->stack - STACK_BYTES / 2,
+				       CLONE_VM | CLONE_VFORK, NULL, NULL, NULL, NULL);
 	raw_kernel3(SYS_exit, 0, 0, 0);
 	return 0;
 }
@@ -163,7 +163,8 @@ static bool spawn_leader(void)
 		    0, 0);
 	rec_thread_current = &rec_thread_mute;
 	/* Exit signal 0: no SIGCHLD, and only __WALL or __WCLONE can wait for it. */
-	child = clone(make_orphan, spawn.stack, CLONE_VM | CLONE_VFORK, &spawn);
+	child = pre_real.clone(make_orphan, spawn.stack, CLONE_VM | CLONE_VFORK, &spawn, NULL, NULL,
+			       NULL);
 	if (child > 0)
 		raw_kernel6(SYS_wait4, child, 0, (long)__WALL, 0, 0, 0);
 	rec_thread_current = self;

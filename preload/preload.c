@@ -267,8 +267,8 @@ void pre_process_ending(enum ev_name how, int status)
 	bool is_last;
 
 	if (how == EV_NAME_exit || !rec_family.base || own->pid == 0 || own->silent ||
-	    rec_thread_current == &rec_thread_mute ||
-	    (!raw_refused() && own->pid != (uint32_t)raw_getpid()))
+	    (raw_refused() ? rec_thread_current == &rec_thread_mute
+			   : own->pid != (uint32_t)raw_getpid()))
 		return;
 	struct rec_process *process = rec_process_at(&rec_family, own->process);
 
