@@ -33,7 +33,8 @@ void (*rec_thread_attached)(struct rec_thread *thread);
 void (*rec_thread_chunk_taken)(void);
 static struct rec_own own_unmapped; /* until there is a page of its own */
 static struct rec_own *own = &own_unmapped;
-static uint32_t inherited_space; /* survives fork, so that a child learns it */
+static uint32_t inherited_space;     /* survives fork, so that a child learns it */
+static uint64_t inherited_namespace; /* likewise */
 /*
  * initial-exec: one instruction, and no call to __tls_get_addr, which allocates on first use. Eight
  * bytes of the static TLS surplus.
@@ -86,6 +87,32 @@ void rec_process_silence(void)
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
+/* Number of the namespace in which this process's pid counts; 0 where it cannot be had. */
+static uint64_t pid_namespace(void)
+{
+	char link[32]; /* pid:[4026531836] */
+	long length = raw_readlink("/proc/self/ns/pid", link, sizeof(link));
+	uint64_t number = 0;
+
+	for (long i = 0; i < length; i++)
+		if (link[i] >= '0' && link[i] <= '9')
+			number = number * 10 + (uint64_t)(link[i] - '0');
+	return number;
+}
+
+/*
+ * In another namespace our pid and tids are other processes' to the leader, which would take them
+ * for dead and their chunks for free.
+ */
+static bool is_foreign(void)
+{
+	uint64_t namespace = pid_namespace();
+
+	if (inherited_namespace == 0)
+		inherited_namespace = namespace;
+	return namespace != 0 && namespace != inherited_namespace;
+}
+
 /* Enters this process into the family's table; the caller holds own->joining. */
 static void join_family(void)
 {
@@ -96,6 +123,12 @@ static void join_family(void)
 	uint32_t process;
 
 	if (!header->children && pid != header->root_pid) {
+		rec_process_silence();
+		__atomic_store_n(&own->pid, pid, __ATOMIC_RELEASE);
+		return;
+	}
+	if (is_foreign()) {
+		__atomic_fetch_add(&header->loss[REC_LOSS_NO_PROCESS], 1, __ATOMIC_RELAXED);
 		rec_process_silence();
 		__atomic_store_n(&own->pid, pid, __ATOMIC_RELEASE);
 		return;
