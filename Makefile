@@ -203,9 +203,10 @@ check-unit: $(unit_bin) ## unit tests
 	@bash tests/unit/unit_run.sh $(unit_bin)
 check-asan: ## unit tests with AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory BUILD=asan check-unit
-# Tests of what several threads do at once.
-TSAN_TESTS := $(filter $(addprefix tests/unit/test_,append.c ring.c region.c depot.c tables.c \
-	thread.c lease.c engine.c process_table.c thread_table.c live_table.c names.c module_table.c),$(UNIT_SRC))
+# Tests of what several threads do at once. Not test_ring: its storm of signals starves instrumented
+# threads (ThreadSanitizer delays handlers). Not test_engine: it counts threads, and one is the sanitizer's.
+TSAN_TESTS := $(filter $(addprefix tests/unit/test_,append.c region.c depot.c tables.c \
+	thread.c lease.c process_table.c thread_table.c live_table.c names.c module_table.c),$(UNIT_SRC))
 check-tsan: ## unit tests of the concurrent parts with ThreadSanitizer
 	@$(MAKE) --no-print-directory BUILD=tsan UNIT_SRC='$(TSAN_TESTS)' check-unit
 

@@ -186,14 +186,15 @@ int rec_config_print(const struct rec_config *config, char *buffer, size_t size)
 	return HOLTER_E_LIMIT;
 }
 
+/* Processes and the leader read these at any moment, one by one. */
 static void header_store(const struct rec_config *config, struct rec_header *header)
 {
-	header->children = config->children;
-	header->dump_on_exit = config->dump_on_exit;
-	header->compress = config->compress;
-	header->interval_ms = config->interval_ms;
-	header->trigger_signal = config->signal;
-	header->leader_mode = config->leader;
+	__atomic_store_n(&header->children, config->children, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->dump_on_exit, config->dump_on_exit, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->compress, config->compress, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->interval_ms, config->interval_ms, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->trigger_signal, config->signal, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->leader_mode, config->leader, __ATOMIC_RELAXED);
 }
 
 int rec_config_apply(struct rec_config *config, struct rec_region *region,

@@ -206,8 +206,9 @@ static void check_shim(struct engine *engine, uint64_t now)
 /* Looks at the processes when something woke us, and once per interval anyway. */
 static void look(struct engine *engine, uint32_t word, uint64_t now)
 {
-	uint64_t every = engine->options->watch ? engine->region->header->interval_ms * 1000000ull
-						: SECOND_NS;
+	uint64_t interval_ns = 1000000ull * __atomic_load_n(&engine->region->header->interval_ms,
+							    __ATOMIC_RELAXED);
+	uint64_t every = engine->options->watch ? interval_ns : SECOND_NS;
 
 	watch_new(engine);
 	if (word != engine->looked_word ||
@@ -218,8 +219,7 @@ static void look(struct engine *engine, uint32_t word, uint64_t now)
 		engine->looked_ns = now;
 	}
 	check_shim(engine, now);
-	if (engine->family.died ||
-	    now >= engine->reclaimed_ns + engine->region->header->interval_ms * 1000000ull) {
+	if (engine->family.died || now >= engine->reclaimed_ns + interval_ns) {
 		rec_family_reclaim(engine->region);
 		engine->reclaimed_ns = now;
 		engine->family.died = 0;

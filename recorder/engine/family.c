@@ -40,7 +40,7 @@ static void judge(struct rec_region *region, uint32_t index, uint32_t self,
 	struct rec_process *process = rec_process_at(region, index);
 	uint32_t pid = process ? __atomic_load_n(&process->pid, __ATOMIC_ACQUIRE) : 0;
 
-	if (!pid || (process->flags & REC_PROCESS_LEADER))
+	if (!pid || (__atomic_load_n(&process->flags, __ATOMIC_RELAXED) & REC_PROCESS_LEADER))
 		return;
 	if (__atomic_load_n(&process->end_ticks, __ATOMIC_ACQUIRE)) {
 		/* Before this leader's time: an earlier one may have left it undone. */

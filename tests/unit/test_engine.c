@@ -316,9 +316,10 @@ END_TEST
 static uint32_t find_records(uint32_t type, void *body, size_t size)
 {
 	static struct rec_chunk chunk;
+	uint32_t fresh = __atomic_load_n(&region.header->ring.fresh, __ATOMIC_RELAXED);
 	uint32_t found = 0;
 
-	for (uint32_t number = 1; number <= region.header->ring.fresh; number++) {
+	for (uint32_t number = 1; number <= fresh; number++) {
 		if (rec_ring_copy(&region, number, &chunk) != 1)
 			continue;
 		for (uint32_t at = 0; at < ARRAY_LEN(chunk.data) && chunk.data[at];
