@@ -111,10 +111,10 @@ struct rec_ring_control {
 		__attribute__((aligned(CACHE_LINE))); /* tag 32 | chunk number 32; 0 = end */
 	uint32_t fresh
 		__attribute__((aligned(CACHE_LINE))); /* chunks ever handed out the first time */
-	uint32_t ready;				      /* chunks whose pages are reserved */
+	uint32_t ready; /* the highest chunk whose pages are reserved; each has a byte of its own */
 	uint32_t capacity; /* slots in use: chunk_max, or less where growth failed */
-	uint32_t growing;  /* tid that reserves pages now; 0 = none */
-	uint64_t filled;   /* chunks handed over full, for ever */
+	uint32_t reserved;
+	uint64_t filled; /* chunks handed over full, for ever */
 };
 
 /* Depot control, see depot.h. Turning a generation takes no lock: anybody finishes it. */
@@ -181,7 +181,6 @@ struct rec_header {
 	uint64_t modules_ready;
 	uint64_t names_ready;
 	uint64_t live_ready; /* a bit for each 1/64 of that section */
-	uint64_t slots_ready;
 	uint64_t user_types_ready;
 	uint32_t accumulated_threads;
 	uint32_t live_entries;
@@ -264,8 +263,9 @@ int rec_region_open(struct rec_region *region, const char *path, int writable);
 int rec_region_find(uint32_t pid, uint64_t start_time, uint32_t ppid, char *path);
 
 /**
- * rec_region_tidy() - removes the oldest region of this user whose whole family and leader are dead, when
- * there are more than `keep` of them: what killed programs leave must not fill the memory.
+ * rec_region_tidy() - removes the oldest region of this user whose whole family and leader are
+ * dead, when there are more than `keep` of them: what killed programs leave must not fill the
+ * memory.
  *
  * Return: 1 removed one, 0 did not.
  * Context: as rec_region_find().
