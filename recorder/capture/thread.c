@@ -16,6 +16,8 @@
 #define ADDRESS_BITS 48
 #define ADDRESS_MASK ((1ull << ADDRESS_BITS) - 1)
 #define JOIN_SPINS 20000
+#define JOIN_NOW 1  /* somebody is at it */
+#define JOIN_SLOW 2 /* and was waited for in vain */
 #define PR_GET_NAME_ 16
 
 /* Mutable globals: the family's mapping, the process's own page, the thread's pointer. */
@@ -153,16 +155,20 @@ static bool process_joined(void)
 
 	if (likely(__atomic_load_n(&own->pid, __ATOMIC_ACQUIRE) != 0))
 		return !own->silent;
-	if (__atomic_compare_exchange_n(&own->joining, &nobody, 1, false, __ATOMIC_ACQUIRE,
+	if (__atomic_compare_exchange_n(&own->joining, &nobody, JOIN_NOW, false, __ATOMIC_ACQUIRE,
 					__ATOMIC_RELAXED)) {
 		join_family();
 		__atomic_store_n(&own->joining, 0, __ATOMIC_RELEASE);
 	}
-	for (int i = 0; i < JOIN_SPINS; i++) {
+	for (int i = 0; i < JOIN_SPINS && nobody != JOIN_SLOW; i++) {
 		if (__atomic_load_n(&own->pid, __ATOMIC_ACQUIRE) != 0)
 			return !own->silent;
 		__builtin_ia32_pause();
 	}
+	/* It may have been left by siglongjmp for good: the next ones do not wait. */
+	nobody = JOIN_NOW;
+	__atomic_compare_exchange_n(&own->joining, &nobody, JOIN_SLOW, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
 	return false;
 }
 

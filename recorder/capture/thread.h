@@ -38,7 +38,7 @@ struct rec_own {
 	uint32_t pid;	  /* 0: not joined yet */
 	uint32_t process; /* entry in the process table */
 	uint32_t space;	  /* address space: inherited by fork */
-	uint32_t joining; /* tid that joins now */
+	uint32_t joining; /* a thread joins now (thread.c) */
 	uint32_t silent;  /* 1: this process does not record */
 	uint32_t late_cursor;
 	uint64_t free_states;	  /* tag 16 | address 48 */
