@@ -38,7 +38,7 @@ static int list_chunks(struct rec_snapshot *snapshot, const struct rec_region *r
 		const struct rec_chunk *chunk = rec_ring_chunk(region, number);
 		struct rec_piece piece = { .index = number };
 
-		if (__atomic_load_n(&chunk->generation, __ATOMIC_RELAXED) == 0)
+		if (!chunk || __atomic_load_n(&chunk->generation, __ATOMIC_RELAXED) == 0)
 			continue;
 		piece.base_ticks = __atomic_load_n(&chunk->base_ticks, __ATOMIC_RELAXED);
 		if (!rec_vec_put(&snapshot->pieces, &piece, sizeof(piece)))

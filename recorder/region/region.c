@@ -17,10 +17,10 @@
 #include "recorder/sys/raw.h"
 
 #define ADVICE_POPULATE_WRITE                                                                      \
-	23		/* MADV_POPULATE_WRITE, Linux 5.14; not in every libc's headers            \
-			 */
-#define FIRST_CHUNKS 8u /* 64 KiB: a page costs 1.2 to 2.6 us, and the ring grows by itself */
-#define ENSURE_STEP_MIN (16ull << 10) /* small programs pay for little; 1.2 us a page */
+	23 /* MADV_POPULATE_WRITE, Linux 5.14; not in every libc's headers                         \
+	    */
+#define FIRST_BYTES (4ull * REC_CHUNK_BYTES) /* a page costs 1.2 to 2.6 us */
+#define ENSURE_STEP_MIN (16ull << 10)	     /* small programs pay for little; 1.2 us a page */
 #define ENSURE_STEP_MAX (64ull << 10)
 #define DEPOT_HALF_MIN (512ull << 10)
 #define DEPOT_HALF_MAX (1ull << 27) /* an id has 24 bits for offset / 8 */
@@ -81,7 +81,8 @@ int rec_layout_compute(uint64_t memory_bytes, struct rec_layout *layout)
 	l.names = section(&at, REC_NAMES_BYTES);
 	l.user_types = section(&at, REC_USER_TYPE_MAX * sizeof(struct rec_user_type));
 	l.live = section(&at, REC_LIVE_MAX * (sizeof(uint64_t) + sizeof(struct rec_live)));
-	l.slots = section(&at, (uint64_t)l.chunk_max * sizeof(uint32_t));
+	/* A slot and a byte for each chunk, see ring.c. */
+	l.slots = section(&at, (uint64_t)l.chunk_max * (sizeof(uint32_t) + 1));
 	l.depot = section(&at, 2 * l.depot_half);
 	l.chunks = section(&at, memory_bytes);
 	l.total = at;
@@ -241,19 +242,19 @@ int rec_region_reserve(struct rec_region *region, uint64_t from, uint64_t to)
 	return reserve(region, region->header->path, from, to);
 }
 
-/* Reserves what every program needs at once: the first pages, the slots, some chunks. */
+/*
+ * Reserves what every program needs at once: the first pages, the slots, and the first chunks,
+ * without which there would be nothing to record into.
+ */
 static int region_reserve_first(struct rec_region *region, const char *path)
 {
 	const struct rec_layout *l = &region->layout;
-	uint64_t slots = (uint64_t)l->chunk_max * sizeof(uint32_t);
-	int error;
+	int error = reserve(region, path, 0, l->processes);
 
-	error = reserve(region, path, 0, l->processes);
 	if (error == 0)
-		error = reserve(region, path, l->slots, l->slots + slots);
+		error = reserve(region, path, l->slots, l->depot);
 	if (error == 0)
-		error = reserve(region, path, l->chunks,
-				l->chunks + FIRST_CHUNKS * REC_CHUNK_BYTES);
+		error = reserve(region, path, l->chunks, l->chunks + FIRST_BYTES);
 	return error;
 }
 
@@ -271,10 +272,8 @@ static void header_fill(struct rec_region *region, uint64_t memory_bytes, uint32
 	header->root_start_time = root_start_time;
 	header->anonymous = path[0] == 0;
 	memcpy(header->path, path, REC_PATH_MAX);
-	header->ring.ready = FIRST_CHUNKS;
 	header->ring.capacity = region->layout.chunk_max;
 	header->depot.generation = 1;
-	header->slots_ready = (uint64_t)region->layout.chunk_max * sizeof(uint32_t);
 }
 
 int rec_region_create(struct rec_region *region, uint64_t memory_bytes, uint32_t root_pid,

@@ -9,26 +9,28 @@
  */
 #include "recorder/region/ring.h"
 
-#include <errno.h>
-#include <linux/futex.h>
-
 #include "recorder/sys/raw.h"
 #include "recorder/sys/shared.h"
 
-#define GROW_CHUNKS 16u /* 128 KiB a step: about 80 us of page clearing */
-
-#define GROW_TRIES 200
-
-static const struct timespec grow_wait = { 0, 5000000 };
+#define GROW_CHUNKS 4u /* 32 KiB a step, 8 pages */
 
 static uint32_t *ring_slots(const struct rec_region *region)
 {
 	return (uint32_t *)(region->base + region->layout.slots);
 }
 
+/* One byte a chunk, behind the slots: its pages are reserved. */
+static uint8_t *chunk_ready(const struct rec_region *region, uint32_t number)
+{
+	uint64_t slots = 4ull * region->layout.chunk_max;
+
+	return region->base + region->layout.slots + slots + (number - 1);
+}
+
 struct rec_chunk *rec_ring_chunk(const struct rec_region *region, uint32_t number)
 {
-	if (number == REC_CHUNK_NONE || number > region->layout.chunk_max)
+	if (number == REC_CHUNK_NONE || number > region->layout.chunk_max ||
+	    !__atomic_load_n(chunk_ready(region, number), __ATOMIC_ACQUIRE))
 		return NULL;
 	return (struct rec_chunk *)(region->base + region->layout.chunks) + (number - 1);
 }
@@ -40,14 +42,6 @@ static uint32_t ring_capacity(const struct rec_region *region)
 
 	return capacity == 0 || capacity > region->layout.chunk_max ? region->layout.chunk_max
 								    : capacity;
-}
-
-static bool ring_slots_usable(struct rec_region *region)
-{
-	uint64_t bytes = 4ull * region->layout.chunk_max;
-
-	return rec_region_ensure(region, region->layout.slots, bytes, &region->header->slots_ready,
-				 bytes) == 0;
 }
 
 /* Puts `number` (or nothing) into the next slot; what was there is the oldest, maybe nothing. */
@@ -108,76 +102,46 @@ static uint32_t pop_free(struct rec_region *region)
 	return (uint32_t)old;
 }
 
-/* Reserves the next pages; one thread does it, the others wait a little. False: no more to be had.
- */
-static bool grow(struct rec_region *region, uint32_t seen_ready)
+static void note_highest(struct rec_ring_control *ring, uint32_t number)
 {
-	struct rec_ring_control *ring = &region->header->ring;
-	uint32_t me = (uint32_t)raw_gettid();
-	uint32_t holder = 0;
+	uint32_t old = __atomic_load_n(&ring->ready, __ATOMIC_RELAXED);
 
-	if (!__atomic_compare_exchange_n(&ring->growing, &holder, me, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED)) {
-		/*
-		 * Better to wait for its 80 to 200 us than to overwrite what still has room.
-		 * Signals cut the wait short, so there are many tries.
-		 */
-		for (int tries = 0; tries < GROW_TRIES; tries++) {
-			int result = raw_futex(&ring->ready, FUTEX_WAIT, seen_ready, &grow_wait);
-
-			if (__atomic_load_n(&ring->ready, __ATOMIC_RELAXED) != seen_ready)
-				return true;
-			if (result == -ETIMEDOUT)
-				break;
-		}
-		/* Killed while it grew: its place is taken over. */
-		if (raw_syscall3(SYS_tkill, holder, 0, 0) != -ESRCH ||
-		    !__atomic_compare_exchange_n(&ring->growing, &holder, me, false,
-						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			return false;
+	while (old < number && !__atomic_compare_exchange_n(&ring->ready, &old, number, true,
+							    __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
 	}
-	uint32_t ready = __atomic_load_n(&ring->ready, __ATOMIC_RELAXED);
-	uint32_t wanted = ready + GROW_CHUNKS;
-	uint64_t from = region->layout.chunks + (uint64_t)ready * REC_CHUNK_BYTES;
-	bool done = ready != seen_ready;
-
-	if (wanted > region->layout.chunk_max)
-		wanted = region->layout.chunk_max;
-	if (!done && ready < wanted) {
-		uint64_t to = region->layout.chunks + (uint64_t)wanted * REC_CHUNK_BYTES;
-
-		int error = rec_region_reserve(region, from, to);
-
-		done = error == 0;
-		if (done)
-			__atomic_store_n(&ring->ready, wanted, __ATOMIC_RELEASE);
-		else if (error == HOLTER_E_NOSPACE)
-			__atomic_store_n(&ring->capacity, ready ? ready : 1, __ATOMIC_RELAXED);
-	}
-	__atomic_store_n(&ring->growing, 0, __ATOMIC_RELEASE);
-	raw_futex(&ring->ready, FUTEX_WAKE, INT32_MAX, NULL);
-	return done;
 }
 
+/*
+ * Takes some chunks that nobody has used and reserves their pages: each thread its own, so that
+ * nobody waits for one that was interrupted. A few microseconds; those left by siglongjmp here are
+ * lost.
+ */
 static uint32_t take_fresh(struct rec_region *region)
 {
 	struct rec_ring_control *ring = &region->header->ring;
+	uint32_t capacity = ring_capacity(region);
+	uint32_t first, end;
 
-	for (;;) {
-		uint32_t ready = __atomic_load_n(&ring->ready, __ATOMIC_ACQUIRE);
-		uint32_t fresh = __atomic_load_n(&ring->fresh, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&ring->fresh, __ATOMIC_RELAXED) >= capacity)
+		return REC_CHUNK_NONE;
+	first = __atomic_fetch_add(&ring->fresh, GROW_CHUNKS, __ATOMIC_RELAXED);
+	end = (uint32_t)min_u64((uint64_t)first + GROW_CHUNKS, region->layout.chunk_max);
+	if (first >= end)
+		return REC_CHUNK_NONE;
+	uint64_t from = region->layout.chunks + (uint64_t)first * REC_CHUNK_BYTES;
+	uint64_t to = region->layout.chunks + (uint64_t)end * REC_CHUNK_BYTES;
 
-		if (ready > region->layout.chunk_max)
-			return REC_CHUNK_NONE;
-		if (fresh < ready) {
-			if (__atomic_compare_exchange_n(&ring->fresh, &fresh, fresh + 1, true,
-							__ATOMIC_RELAXED, __ATOMIC_RELAXED))
-				return fresh + 1;
-			continue;
-		}
-		if (ready >= ring_capacity(region) || !grow(region, ready))
-			return REC_CHUNK_NONE;
+	if (rec_region_reserve(region, from, to) != 0) {
+		/* The ring stays as large as it is. */
+		__atomic_store_n(&ring->capacity, first ? first : 1, __ATOMIC_RELAXED);
+		return REC_CHUNK_NONE;
 	}
+	for (uint32_t number = first + 1; number <= end; number++)
+		__atomic_store_n(chunk_ready(region, number), 1, __ATOMIC_RELEASE);
+	note_highest(ring, end);
+	for (uint32_t number = end; number > first + 1; number--)
+		push_free(region, number);
+	return first + 1;
 }
 
 static uint32_t take_oldest(struct rec_region *region)
@@ -221,8 +185,6 @@ uint32_t rec_ring_exchange(struct rec_region *region, uint32_t full,
 	uint32_t number = REC_CHUNK_NONE;
 	struct rec_chunk *chunk = rec_ring_chunk(region, full);
 
-	if (!ring_slots_usable(region))
-		return REC_CHUNK_NONE;
 	if (chunk && give_up(chunk)) {
 		__atomic_fetch_add(&region->header->ring.filled, 1, __ATOMIC_RELAXED);
 		number = swap_slot(region, full);
@@ -245,7 +207,7 @@ void rec_ring_release(struct rec_region *region, uint32_t number)
 	struct rec_chunk *chunk = rec_ring_chunk(region, number);
 	uint32_t oldest;
 
-	if (!chunk || !ring_slots_usable(region) || !give_up(chunk))
+	if (!chunk || !give_up(chunk))
 		return;
 	oldest = swap_slot(region, number);
 	if (oldest != REC_CHUNK_NONE)
@@ -257,7 +219,7 @@ int rec_ring_copy(const struct rec_region *region, uint32_t number, struct rec_c
 	struct rec_chunk *chunk = rec_ring_chunk(region, number);
 	uint32_t before;
 
-	if (!chunk || number > __atomic_load_n(&region->header->ring.ready, __ATOMIC_RELAXED))
+	if (!chunk)
 		return 0;
 	before = __atomic_load_n(&chunk->generation, __ATOMIC_ACQUIRE);
 	if (before == 0)

@@ -1,14 +1,14 @@
 /*
  * Chunks and the ring of full chunks.
  *
- * In: a thread's full chunk. Out: the oldest chunk for it to fill again; copies of chunks for a dump.
- * Lock-free: one fetch_add for the slot, one exchange for the chunk; nothing is copied. Never here:
- * what records mean (capture writes them, dump reads them).
+ * In: a thread's full chunk. Out: the oldest chunk for it to fill again; copies of chunks for a
+ * dump. Lock-free: one fetch_add for the slot, one exchange for the chunk; nothing is copied. Never
+ * here: what records mean (capture writes them, dump reads them).
  *
  * A chunk, 8 KiB:
  *   header 64 bytes | records ... | zeros
- * The owner appends records; the first word of a record is stored last, so a reader that loads words
- * upwards sees it whole or as zero. Its generation is odd while it changes hands.
+ * The owner appends records; the first word of a record is stored last, so a reader that loads
+ * words upwards sees it whole or as zero. Its generation is odd while it changes hands.
  */
 #ifndef HOLTER_REGION_RING_H
 #define HOLTER_REGION_RING_H
@@ -21,15 +21,15 @@
 
 struct rec_chunk {
 	uint32_t generation; /* odd: changing hands; 0: never used */
-	uint32_t state;      /* enum rec_chunk_state */
+	uint32_t state;	     /* enum rec_chunk_state */
 	uint64_t base_ticks; /* of the first record; EV_TYPE_REBASE changes it on the way */
 	uint32_t pid;
 	uint32_t tid;
-	uint32_t thread;     /* entry in the thread table; UINT32_MAX = none */
-	uint32_t process;    /* entry in the process table */
-	uint64_t sequence;   /* counts a thread's chunks, so they can be put in order */
-	char name[16];       /* of the thread when it took the chunk (comm) */
-	uint32_t next_free;  /* link of the free list */
+	uint32_t thread;    /* entry in the thread table; UINT32_MAX = none */
+	uint32_t process;   /* entry in the process table */
+	uint64_t sequence;  /* counts a thread's chunks, so they can be put in order */
+	char name[16];	    /* of the thread when it took the chunk (comm) */
+	uint32_t next_free; /* link of the free list */
 	uint32_t reserved;
 	uint64_t data[REC_CHUNK_DATA / 8];
 };
@@ -67,9 +67,9 @@ uint32_t rec_ring_exchange(struct rec_region *region, uint32_t full,
 			   const struct rec_chunk_owner *owner, uint64_t now);
 
 /**
- * rec_ring_release() - gives back a chunk without taking another: the end of a thread, or the leader
- * on behalf of a dead one. Its records stay readable until it is filled again.
- * Return: nothing. Context: as rec_ring_exchange().
+ * rec_ring_release() - gives back a chunk without taking another: the end of a thread, or the
+ * leader on behalf of a dead one. Its records stay readable until it is filled again. Return:
+ * nothing. Context: as rec_ring_exchange().
  */
 void rec_ring_release(struct rec_region *region, uint32_t number);
 
@@ -77,8 +77,8 @@ void rec_ring_release(struct rec_region *region, uint32_t number);
  * rec_ring_copy() - a verified copy of one chunk.
  * @copy: out, REC_CHUNK_BYTES.
  *
- * Return: 1 copied; 0 never used; HOLTER_E_BUSY it changed hands meanwhile (its old content is gone).
- * Context: any thread or process that maps the region, read-only suffices.
+ * Return: 1 copied; 0 never used; HOLTER_E_BUSY it changed hands meanwhile (its old content is
+ * gone). Context: any thread or process that maps the region, read-only suffices.
  */
 int rec_ring_copy(const struct rec_region *region, uint32_t number, struct rec_chunk *copy);
 

@@ -238,7 +238,7 @@ START_TEST(a_full_shm_keeps_what_is_there)
 	uint64_t words[STACK_WORDS + 2];
 
 	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=512k") != 0) {
+	    mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=768k") != 0) {
 		puts("SKIP a_full_shm_keeps_what_is_there: cannot mount a small /dev/shm");
 		return;
 	}

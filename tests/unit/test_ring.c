@@ -310,7 +310,7 @@ START_TEST(appends_left_by_longjmp_do_not_wedge)
 	uint64_t found[3] = { 0 };
 	uint64_t filled;
 
-	create(2u << 20);
+	create(16u << 20);
 	attach(&w, 1);
 	sigaction(SIGALRM, &action, NULL);
 	sigsetjmp(away, 1);
