@@ -194,7 +194,7 @@ def rows_of_instructions(table):
     v = table.values
     bare, own = v.get("instructions", "bare"), v.get("instructions-own", "default")
     share = [100 * a / b for a, b in zip(own, bare)]
-    table.add("user instructions per request, redis -P1 GET, in the shim (callgrind)",
+    table.add("user instructions per request, redis -P1 GET, in the shim (single steps)",
               [figure(bare, digits=0), "-"] + [figure(v.get("instructions-own", variant), "+", 0)
                                                for variant in ("no-op", "off", "default")],
               [table.reference("Holter profile", v.get("instructions-own", "profile"), "+", 0)],
