@@ -51,7 +51,7 @@ static bool has_magic(const uint8_t *at, const uint8_t *end)
 static bool may_be_event(const uint8_t *at, const uint8_t *end, uint64_t most, bool is_metadata)
 {
 	uint64_t size;
-	uint64_t id;
+	uint64_t id = 0; /* gcc does not see that it is set */
 	const uint8_t *body = rdr_varint(at, end, &size);
 
 	if (!body)
