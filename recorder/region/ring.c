@@ -122,7 +122,8 @@ static uint32_t take_fresh(struct rec_region *region)
 	uint32_t capacity = ring_capacity(region);
 	uint32_t first, end;
 
-	/* Behind a filter pages cannot be reserved: the others of the family shall have the chunks. */
+	/* Behind a filter pages cannot be reserved: the others of the family shall have the chunks.
+	 */
 	if (raw_refused() || __atomic_load_n(&ring->fresh, __ATOMIC_RELAXED) >= capacity)
 		return REC_CHUNK_NONE;
 	first = __atomic_fetch_add(&ring->fresh, GROW_CHUNKS, __ATOMIC_RELAXED);
