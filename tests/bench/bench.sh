@@ -10,15 +10,24 @@ set -u
 export LC_ALL=C
 O=${O:-build/release}
 PYTHON=${PYTHON:-/usr/bin/python3}
-B=$PWD/$O/bench
-shim=$PWD/$O/libholter.so
-noop=$PWD/$O/noop_shim.so
+out=$PWD/$O/bench
 lib=/usr/lib/x86_64-linux-gnu
 lttng_wrappers=$lib/liblttng-ust-libc-wrapper.so:$lib/liblttng-ust-pthread-wrapper.so
 heaptrack=/usr/lib/heaptrack/libheaptrack_preload.so
-results=$B/results.txt
+results=$out/results.txt
+errors=$out/errors.txt
 started=$SECONDS
 unset LD_PRELOAD HOLTER
+work=$(mktemp -d /tmp/holter-bench-XXXXXX)
+chmod 755 "$work" # PostgreSQL's user loads the shim as well
+# A copy of what is measured, so that the same is measured to the end, whatever is built meanwhile.
+mkdir -p "$work/build/bench"
+cp "$O/libholter.so" "$O/noop_shim.so" "$O/holter" "$work/build/" &&
+	find "$O/bench" -maxdepth 1 -type f -perm -100 -exec cp -t "$work/build/bench/" {} + || exit 1
+O=$work/build
+B=$O/bench
+shim=$O/libholter.so
+noop=$O/noop_shim.so
 if [ "${BENCH:-full}" = quick ]; then
 	rounds=3 inner=10 starts=15 server_rounds=2 load=0.3 requests=3
 else
@@ -59,7 +68,6 @@ finish()
 	[ -z "$sessiond" ] || kill "$sessiond"
 	rm -rf "$work"
 }
-work=$(mktemp -d /tmp/holter-bench-XXXXXX)
 trap finish EXIT
 trap 'exit 1' INT TERM
 
@@ -114,7 +122,7 @@ calls()
 			"$B/bench_socket" $inner
 			"$B/bench_append" $inner
 			"$B/bench_stackwalk" $((inner / 4 + 2)) | sed 's/^stackwalk /stack /'
-		} >>"$results" 2>>"$B/errors.txt"
+		} >>"$results" 2>>"$errors"
 		peers_round
 	done
 }
@@ -129,7 +137,7 @@ startup()
 	for ((i = 0; i < rounds; i++)); do
 		"$B/bench_startup" $starts /bin/true bare -- bare-again -- no-op LD_PRELOAD="$noop" \
 			-- off LD_PRELOAD="$shim" HOLTER="dir=$work,settings=none" \
-			-- default LD_PRELOAD="$shim" HOLTER="dir=$work" "${extra[@]}" >>"$results" 2>>"$B/errors.txt"
+			-- default LD_PRELOAD="$shim" HOLTER="dir=$work" "${extra[@]}" >>"$results" 2>>"$errors"
 	done
 }
 
@@ -186,7 +194,7 @@ lttng_dump()
 dumps()
 {
 	step 'dump of a full ring'
-	"$B/bench_dump" "$rounds" 8 "$work" 2>>"$B/errors.txt" | awk '
+	"$B/bench_dump" "$rounds" 8 "$work" 2>>"$errors" | awk '
 		$1 == "plain" || $1 == "lz4" {
 			print "dump", $1, $3; print "dump-wall", $1, $6
 			print "dump-bytes", $1, $(NF - 3); print "dump-event", $1, $(NF - 1)
@@ -197,7 +205,7 @@ dumps()
 
 # --- all -----------------------------------------------------------------------------------------
 
-: >"$B/errors.txt"
+: >"$errors"
 lttng_begin
 [ $has_lttng = 1 ] || skip lttng 'packages lttng-tools liblttng-ust-dev, or its daemon does not start'
 [ -e $heaptrack ] || skip heaptrack 'package heaptrack is not installed'
@@ -219,21 +227,21 @@ dumps
 BENCH_LTTNG=$has_lttng
 export BENCH_LTTNG
 step 'bytes of events'
-"$PYTHON" tests/bench/bench_files.py "$O" events "$work" $load >>"$results" 2>>"$B/errors.txt"
+"$PYTHON" tests/bench/bench_files.py "$O" events "$work" $load >>"$results" 2>>"$errors"
 step 'reader'
-"$PYTHON" tests/bench/bench_files.py "$O" reader "$work" $load >>"$results" 2>>"$B/errors.txt"
+"$PYTHON" tests/bench/bench_files.py "$O" reader "$work" $load >>"$results" 2>>"$errors"
 step 'instructions per request'
 if command -v redis-server >/dev/null; then
-	timeout 120 "$PYTHON" tests/bench/bench_instructions.py "$O" $requests >>"$results" 2>>"$B/errors.txt"
+	timeout 120 "$PYTHON" tests/bench/bench_instructions.py "$O" $requests >>"$results" 2>>"$errors"
 else
 	skip instructions 'package redis-server is not installed'
 fi
 step 'servers'
 [ $has_lttng = 0 ] || snapshot_on || BENCH_LTTNG=0
 "$PYTHON" tests/bench/bench_servers.py --raw --rounds $server_rounds --load $load --build "$O" \
-	>>"$results" 2>>"$B/errors.txt"
+	>>"$results" 2>>"$errors"
 [ $has_lttng = 0 ] || snapshot_off
 echo "fact load-after $(cut -d' ' -f1 /proc/loadavg)" >>"$results"
 echo "fact seconds $((SECONDS - started))" >>"$results"
 "$PYTHON" tests/bench/bench_table.py "$results"
-[ ! -s "$B/errors.txt" ] || echo "what went wrong: $B/errors.txt" >&2
+[ ! -s "$errors" ] || echo "what went wrong: $errors" >&2

@@ -44,11 +44,13 @@ static void do_plain(uint64_t ticks)
 
 static void do_append(uint64_t ticks)
 {
-	struct ev_SocketRead event = { .duration = 500, .conn = 7 };
+	_Static_assert(sizeof(struct ev_SocketRead) == 16, "two words");
 
 	for (uint64_t i = 0; i < REPEAT; i++) {
-		event.bytesRead = (uint32_t)i;
-		fill_record(&thread, EV_SocketRead, 0, ticks + i, &event, sizeof(event));
+		/* As whole words, as the hooks do: halves that were just written are waited for. */
+		uint64_t event[2] = { 500ull << 32, 7 | i << 32 };
+
+		fill_record(&thread, EV_SocketRead, 0, ticks + i, event, sizeof(event));
 	}
 }
 
