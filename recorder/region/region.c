@@ -26,7 +26,7 @@
 #define DEPOT_HALF_MAX (1ull << 27) /* an id has 24 bits for offset / 8 */
 #define DEPOT_INDEX_RATIO 128u /* bytes for each slot of the index: entries are about that long */
 #define NAME_TRIES 16u
-#define POPULATE_TRIES 8
+#define POPULATE_TRIES 200 /* signals cut it short; a failure would shrink the ring for good */
 #define E_INTR 4
 #define E_AGAIN 11
 #define E_INVAL 22
