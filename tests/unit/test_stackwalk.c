@@ -185,7 +185,8 @@ START_TEST(threads_have_whole_stacks)
 {
 	pthread_t threads[8];
 
-	/* As a constructor does: while a process joins, its other threads are not waited for long. */
+	/* As a constructor does: while a process joins, its other threads are not waited for long.
+	 */
 	ck_assert_uint_ne(rec_process_forked(), REC_NONE);
 	for (int i = 0; i < 8; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, thread_chains, NULL), 0);
