@@ -15,7 +15,9 @@ settings=(-o settings=profile -o memory=16M -o interval=500ms -o SocketRead#thre
 	-o SocketWrite#threshold=50us -o SocketRead#stackTrace=true)
 pid=
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+bold='' plain=''
+[ ! -t 1 ] || bold=$'\033[1m' plain=$'\033[0m'
+say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 fail()
 {
 	echo "demo: $*" >&2
