@@ -56,5 +56,5 @@ for step in "$@"; do
 	run_step "$step" || break # what cannot be built cannot be tested
 done
 echo "total time $((SECONDS - begin)) s"
-echo "$passed passed, $failed failed, $skipped skipped"
+echo "$passed passed, $failed failed, $skipped skipped" | tee "$logs/summary"
 [ "$failed" = 0 ]
