@@ -53,8 +53,10 @@ static inline __attribute__((always_inline)) bool rec_append(struct rec_writer *
 {
 	uint64_t size = 8 + (uint64_t)bytes;
 	uint64_t at = size;
+	/* Handlers leave it as they found it, so it can be put back from a register. */
+	uint32_t depth = writer->depth;
 
-	writer->depth++;
+	writer->depth = depth + 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	uint64_t delta = ticks - writer->base_ticks;
 	__asm__ volatile("xaddq %0, %1" : "+r"(at), "+m"(writer->pos) : : "memory", "cc");
@@ -63,19 +65,19 @@ static inline __attribute__((always_inline)) bool rec_append(struct rec_writer *
 		 */
 		writer->pos -= size;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		writer->depth--;
+		writer->depth = depth;
 		return false;
 	}
 	uint64_t *record = (uint64_t *)at;
 	__atomic_store_n(record, EV_WORD0(EV_TYPE_HOLE, size / 8, 0, 0), __ATOMIC_RELAXED);
 	if (unlikely(delta >> 32 != 0)) {
-		writer->depth--;
+		writer->depth = depth;
 		return false;
 	}
 	shared_store(record + 1, body, bytes);
 	/* Pairs with the acquire loads of rec_ring_copy(): the body is there when this word is. */
 	__atomic_store_n(record, EV_WORD0(type, size / 8, flags, delta), __ATOMIC_RELEASE);
-	writer->depth--;
+	writer->depth = depth;
 	return true;
 }
 

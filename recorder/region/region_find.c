@@ -14,7 +14,6 @@
 
 #define STAT_PPID 4
 #define STAT_START_TIME 22
-#define PID_BATCH 128u
 #define PROC_PATH_BYTES 32u
 
 /* What is looked for. A start time of 0 was not to be had and matches any. */
@@ -84,23 +83,17 @@ static int entry_matches(int fd, const struct rec_layout *layout, uint32_t index
 
 static int file_lists(int fd, const struct rec_layout *layout, const struct wanted *wanted)
 {
-	uint32_t pids[PID_BATCH];
+	uint32_t pids[REC_PROCESS_MAX];
+	uint32_t count = rec_folder_pids(fd, layout, pids);
 
-	for (uint32_t first = 0; first < REC_PROCESS_MAX; first += PID_BATCH) {
-		int64_t at = (int64_t)(layout->pids + first * sizeof(uint32_t));
-
-		if (raw_pread(fd, pids, sizeof(pids), at) != (long)sizeof(pids))
-			return 0;
-		for (uint32_t i = 0; i < PID_BATCH; i++) {
-			if (pids[i] == 0)
-				continue;
-			if (pids[i] == wanted->pid &&
-			    entry_matches(fd, layout, first + i, wanted->start_time))
-				return 1;
-			if (pids[i] == wanted->ppid &&
-			    entry_matches(fd, layout, first + i, wanted->parent_start_time))
-				return 1;
-		}
+	for (uint32_t i = 0; i < count; i++) {
+		if (pids[i] == 0)
+			continue;
+		if (pids[i] == wanted->pid && entry_matches(fd, layout, i, wanted->start_time))
+			return 1;
+		if (pids[i] == wanted->ppid &&
+		    entry_matches(fd, layout, i, wanted->parent_start_time))
+			return 1;
 	}
 	return 0;
 }

@@ -41,6 +41,20 @@ int rec_folder_open(const char *path, struct rec_layout *layout, struct stat *st
 	return -1;
 }
 
+uint32_t rec_folder_pids(int fd, const struct rec_layout *layout, uint32_t *pids)
+{
+	uint32_t count;
+	long bytes;
+
+	if (raw_pread(fd, &count, sizeof(count), offsetof(struct rec_header, process_count)) !=
+	    (long)sizeof(count))
+		return 0;
+	bytes = (long)(min_u64(count, REC_PROCESS_MAX) * sizeof(uint32_t));
+	if (raw_pread(fd, pids, (size_t)bytes, (int64_t)layout->pids) != bytes)
+		return 0;
+	return (uint32_t)bytes / sizeof(uint32_t);
+}
+
 static int name_path(const char *name, char *path)
 {
 	char *at;

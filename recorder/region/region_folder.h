@@ -21,6 +21,16 @@
 int rec_folder_each(int (*visit)(const char *path, void *context), void *context);
 
 /**
+ * rec_folder_pids() - the pids that ever stood in a region's process table.
+ * @fd, @layout: from rec_folder_open().
+ * @pids: out, REC_PROCESS_MAX numbers; those that left are 0.
+ *
+ * Return: how many of them are to be looked at; 0 also when they cannot be read.
+ * Context: as above.
+ */
+uint32_t rec_folder_pids(int fd, const struct rec_layout *layout, uint32_t *pids);
+
+/**
  * rec_folder_open() - opens what may be a region and checks it as far as that goes without mapping
  * it.
  * @layout, @status: out.

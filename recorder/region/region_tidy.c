@@ -24,8 +24,8 @@ static bool is_gone(uint32_t pid)
 
 static bool family_is_gone(int fd, const struct rec_layout *layout)
 {
-	uint32_t pids[128];
-	uint32_t pid;
+	uint32_t pids[REC_PROCESS_MAX];
+	uint32_t pid, count;
 
 	if (raw_pread(fd, &pid, sizeof(pid), offsetof(struct rec_header, root_pid)) !=
 		    sizeof(pid) ||
@@ -34,15 +34,10 @@ static bool family_is_gone(int fd, const struct rec_layout *layout)
 		    sizeof(pid) ||
 	    !is_gone(pid))
 		return false;
-	for (uint32_t first = 0; first < REC_PROCESS_MAX; first += ARRAY_LEN(pids)) {
-		int64_t at = (int64_t)(layout->pids + first * sizeof(uint32_t));
-
-		if (raw_pread(fd, pids, sizeof(pids), at) != (long)sizeof(pids))
+	count = rec_folder_pids(fd, layout, pids);
+	for (uint32_t i = 0; i < count; i++)
+		if (!is_gone(pids[i]))
 			return false;
-		for (uint32_t i = 0; i < ARRAY_LEN(pids); i++)
-			if (!is_gone(pids[i]))
-				return false;
-	}
 	return true;
 }
 
@@ -67,9 +62,22 @@ static int note_dead(const char *path, void *context)
 	return 0;
 }
 
+static int count_file(const char *path, void *context)
+{
+	uint32_t *left = context;
+
+	(void)path;
+	return (*left)-- == 0;
+}
+
 int rec_region_tidy(uint32_t keep)
 {
 	struct dead_regions dead = { .count = 0 };
+	uint32_t left = keep;
+
+	/* Usually there are few files, and none needs to be opened to know that. */
+	if (!rec_folder_each(count_file, &left))
+		return 0;
 
 	dead.owner = (uint32_t)raw_syscall3(SYS_geteuid, 0, 0, 0);
 	rec_folder_each(note_dead, &dead);

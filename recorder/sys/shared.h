@@ -21,15 +21,14 @@
 #define SHARED_BY_WORD 0
 #endif
 
+/*
+ * Word by word in any case: a memcpy of what was just stored in words becomes a 16-byte load, which
+ * has to wait until those stores have left the store buffer (3 ns of a record's 8).
+ */
 static inline __attribute__((always_inline)) void shared_store(uint64_t *to, const void *from,
 							       uint32_t bytes)
 {
-	if (!SHARED_BY_WORD) {
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		memcpy(to, from, bytes);
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		return;
-	}
+#pragma GCC unroll 16
 	for (uint32_t i = 0; i < bytes / 8; i++) {
 		uint64_t word;
 
