@@ -13,6 +13,7 @@
 
 #include "preload/call_failed.h"
 #include "preload/memory_track.h"
+#include "preload/object.h"
 #include "preload/real.h"
 #include "recorder/sys/lean.h"
 
@@ -110,11 +111,10 @@ static bool is_reallocarray_foreign;
 
 static __attribute__((constructor(102))) void look_at_reallocarray(void)
 {
-	Dl_info libc, real;
+	const struct link_map *libc = pre_object_of((void *)gnu_get_libc_version);
+	const struct link_map *real = pre_object_of((void *)pre_real.reallocarray);
 
-	is_reallocarray_foreign = dladdr((void *)gnu_get_libc_version, &libc) != 0 &&
-				  dladdr((void *)pre_real.reallocarray, &real) != 0 &&
-				  libc.dli_fbase != real.dli_fbase;
+	is_reallocarray_foreign = libc && real && libc != real;
 }
 
 KEPT void *reallocarray_kept(void *pointer, size_t count, size_t size)

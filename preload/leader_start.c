@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include "preload/object.h"
 #include "preload/preload.h"
 #include "preload/real.h"
 #include "recorder/capture/capture.h"
@@ -58,22 +59,23 @@ static bool sibling(const char *path, size_t length, int levels, const char *tai
 void pre_leader_prepare(void)
 {
 	char shim[PATH_BYTES];
-	Dl_info info;
+	const struct link_map *object = pre_object_of(&rec_family);
+	const char *name = object ? object->l_name : NULL;
 	size_t length;
 	long start = 0;
 
-	if (dladdr(&rec_family, &info) == 0 || !info.dli_fname)
+	if (!name || !*name)
 		return;
-	if (info.dli_fname[0] != '/') {
+	if (name[0] != '/') {
 		start = raw_syscall3(SYS_getcwd, (long)shim, PATH_BYTES - 1, 0);
 		if (start <= 0)
 			return;
 		shim[start - 1] = '/'; /* getcwd counts its NUL */
 	}
-	length = strlen(info.dli_fname);
+	length = strlen(name);
 	if ((size_t)start + length >= PATH_BYTES)
 		return;
-	memcpy(shim + start, info.dli_fname, length + 1);
+	memcpy(shim + start, name, length + 1);
 	length += (size_t)start;
 	static const struct {
 		int levels;
@@ -90,9 +92,12 @@ void pre_leader_prepare(void)
 bool pre_leader_alive(void)
 {
 	struct rec_lease *lease = &rec_family.header->lease;
+	uint32_t pid = __atomic_load_n(&lease->pid, __ATOMIC_ACQUIRE);
 
-	return __atomic_load_n(&lease->pid, __ATOMIC_ACQUIRE) != 0 &&
-	       __atomic_load_n(&lease->expires_ns, __ATOMIC_ACQUIRE) > monotonic_ns();
+	if (pid == 0 || __atomic_load_n(&lease->expires_ns, __ATOMIC_ACQUIRE) <= monotonic_ns())
+		return false;
+	/* One that was killed still has its lease: a signal sent now must not wait for its end. */
+	return raw_refused() || raw_syscall3(SYS_kill, pid, 0, 0) != -ESRCH;
 }
 
 bool pre_leader_would_return(void)

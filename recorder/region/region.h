@@ -290,7 +290,7 @@ void rec_region_unmap(struct rec_region *region);
 int rec_region_reserve(struct rec_region *region, uint64_t from, uint64_t to);
 
 /**
- * rec_region_ensure() - reserves a section's first bytes up to `need`, in steps of 16 to 64 KiB.
+ * rec_region_ensure() - reserves a section's first bytes up to `need`, in steps of 4 to 16 KiB.
  * @section: offset of the section, @limit its size, @ready the watermark in the header.
  *
  * Return: 0, HOLTER_E_NOSPACE, HOLTER_E_LIMIT when need > limit.
