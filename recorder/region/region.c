@@ -20,8 +20,9 @@
 	23 /* MADV_POPULATE_WRITE, Linux 5.14; not in every libc's headers                         \
 	    */
 #define FIRST_BYTES (4ull * REC_CHUNK_BYTES) /* a page costs 1.2 to 2.6 us */
-#define ENSURE_STEP_MIN (4ull << 10) /* small programs pay for little: a page costs 1.2 to 2.6 us  \
-				      */
+#define ENSURE_STEP_MIN                                                                            \
+	(4ull << 10) /* small programs pay for little: a page costs 1.2 to 2.6 us                  \
+		      */
 #define ENSURE_STEP_MAX (16ull << 10)
 #define DEPOT_HALF_MIN (512ull << 10)
 #define DEPOT_HALF_MAX (1ull << 27) /* an id has 24 bits for offset / 8 */
