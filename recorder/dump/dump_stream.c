@@ -8,10 +8,29 @@
 
 #define PACKED_BYTES (4 + REC_LZ4_BOUND)
 
+/* The JFR header is a frame of its own, so that it can be patched when the rest is known. */
+#define HEAD_BLOCK (REC_LZ4_HEADER + 4)
+#define HEAD_FRAME (HEAD_BLOCK + JFR_HEADER_BYTES + 8)
+
+static void make_head(uint8_t frame[HEAD_FRAME], const uint8_t *header)
+{
+	uint32_t word = JFR_HEADER_BYTES | JFR_LZ4_STORED;
+	struct rec_xxh32 hash;
+
+	memset(frame, 0, HEAD_FRAME);
+	rec_lz4_header(frame, JFR_HEADER_BYTES);
+	memcpy(frame + REC_LZ4_HEADER, &word, 4);
+	memcpy(frame + HEAD_BLOCK, header, JFR_HEADER_BYTES);
+	rec_xxh32_begin(&hash);
+	rec_xxh32_add(&hash, header, JFR_HEADER_BYTES);
+	word = rec_xxh32_end(&hash);
+	memcpy(frame + HEAD_FRAME - 4, &word, 4);
+}
+
 int rec_stream_begin(struct rec_stream *stream, struct rec_sink *sink, int is_compressed)
 {
 	static const uint8_t zeros[JFR_HEADER_BYTES];
-	uint8_t frame[REC_LZ4_HEADER];
+	uint8_t frame[HEAD_FRAME];
 
 	memset(stream, 0, sizeof(*stream));
 	stream->sink = sink;
@@ -24,25 +43,29 @@ int rec_stream_begin(struct rec_stream *stream, struct rec_sink *sink, int is_co
 	stream->state = stream->packed + align_up(PACKED_BYTES, 16);
 	stream->limit = stream->block + REC_LZ4_BLOCK - REC_STREAM_EVENT;
 	if (is_compressed) {
+		make_head(frame, zeros);
+		rec_sink_write(sink, frame, HEAD_FRAME);
 		rec_lz4_header(frame, 0);
-		rec_sink_write(sink, frame, sizeof(frame));
+		rec_sink_write(sink, frame, REC_LZ4_HEADER);
+	} else {
+		rec_sink_write(sink, zeros, sizeof(zeros));
 	}
-	rec_stream_put(stream, zeros, sizeof(zeros));
-	rec_stream_flush(stream); /* a block of its own, that can be patched */
+	rec_xxh32_begin(&stream->sum);
+	stream->flushed = JFR_HEADER_BYTES;
 	return sink->code;
 }
 
 void rec_stream_flush(struct rec_stream *stream)
 {
 	uint32_t bytes = (uint32_t)(stream->at - stream->block);
-	int is_header = stream->flushed == 0;
 
 	if (bytes == 0)
 		return;
 	if (stream->is_compressed) {
-		uint32_t packed = rec_lz4_block(stream->state, stream->block, bytes, stream->packed,
-						is_header);
+		uint32_t packed =
+			rec_lz4_block(stream->state, stream->block, bytes, stream->packed);
 
+		rec_xxh32_add(&stream->sum, stream->block, bytes);
 		rec_sink_write(stream->sink, stream->packed, packed);
 	} else {
 		rec_sink_write(stream->sink, stream->block, bytes);
@@ -70,60 +93,23 @@ void rec_stream_put(struct rec_stream *stream, const void *bytes, uint64_t count
 	}
 }
 
-/* Reads all blocks back and sums their content up. */
-static int sum_blocks(struct rec_stream *stream, struct rec_xxh32 *hash)
-{
-	struct rec_sink *sink = stream->sink;
-	uint64_t offset = REC_LZ4_HEADER;
-	uint64_t content = 0;
-
-	while (offset < sink->bytes) {
-		uint32_t word, bytes;
-
-		if (rec_sink_read(sink, offset, &word, 4))
-			return sink->code;
-		bytes = word & ~JFR_LZ4_STORED;
-		if (bytes > REC_LZ4_BLOCK || rec_sink_read(sink, offset + 4, stream->packed, bytes))
-			return sink->code ? sink->code : HOLTER_E_LZ4;
-		offset += 4 + bytes;
-		if (word & JFR_LZ4_STORED) {
-			rec_xxh32_add(hash, stream->packed, bytes);
-			content += bytes;
-			continue;
-		}
-		int plain = rec_lz4_unblock(stream->packed, bytes, stream->block);
-		if (plain < 0)
-			return HOLTER_E_LZ4;
-		rec_xxh32_add(hash, stream->block, (uint64_t)plain);
-		content += (uint64_t)plain;
-	}
-	return content == stream->flushed ? 0 : HOLTER_E_LZ4;
-}
-
 int rec_stream_end(struct rec_stream *stream, const uint8_t *header)
 {
 	struct rec_sink *sink = stream->sink;
-	uint8_t frame[REC_LZ4_HEADER];
+	uint8_t frame[HEAD_FRAME];
 	uint8_t tail[8] = { 0 };
-	struct rec_xxh32 hash;
 	uint32_t sum;
-	int code;
 
 	rec_stream_flush(stream);
 	if (!stream->is_compressed)
 		return rec_sink_patch(sink, 0, header, JFR_HEADER_BYTES);
-	rec_lz4_header(frame, stream->flushed);
-	rec_sink_patch(sink, 0, frame, sizeof(frame));
-	rec_sink_patch(sink, REC_LZ4_HEADER + 4, header, JFR_HEADER_BYTES);
-	if (sink->code)
-		return sink->code;
-	rec_xxh32_begin(&hash);
-	code = sum_blocks(stream, &hash);
-	if (code)
-		return code;
-	sum = rec_xxh32_end(&hash);
+	sum = rec_xxh32_end(&stream->sum);
 	memcpy(tail + 4, &sum, 4);
-	return rec_sink_write(sink, tail, sizeof(tail));
+	rec_sink_write(sink, tail, sizeof(tail));
+	make_head(frame, header);
+	rec_sink_patch(sink, 0, frame, HEAD_FRAME);
+	rec_lz4_header(frame, stream->flushed - JFR_HEADER_BYTES);
+	return rec_sink_patch(sink, HEAD_FRAME, frame, REC_LZ4_HEADER);
 }
 
 void rec_stream_free(struct rec_stream *stream)

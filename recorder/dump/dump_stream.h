@@ -1,5 +1,6 @@
 /*
- * The bytes of a JFR chunk on their way into a file, plain or in an LZ4 frame.
+ * The bytes of a JFR chunk on their way into a file, plain or in two LZ4 frames: one of the chunk's
+ * header, which is known last and patched, one of all the rest.
  *
  * In: events as they are encoded, put straight into the current block. Out: blocks to the sink. The
  * chunk header is written first as zeros and patched when everything is known. Never here: what the
@@ -23,7 +24,8 @@ struct rec_stream {
 	uint8_t *limit; /* flush when `at` is beyond */
 	uint8_t *packed;
 	void *state;
-	uint64_t flushed; /* content bytes before the block */
+	uint64_t flushed;     /* content bytes before the block */
+	struct rec_xxh32 sum; /* of those behind the chunk's header */
 	int is_compressed;
 };
 
@@ -50,13 +52,10 @@ void rec_stream_flush(struct rec_stream *stream);
 void rec_stream_put(struct rec_stream *stream, const void *bytes, uint64_t count);
 
 /**
- * rec_stream_end() - writes what is left, the chunk header and the end of the frame.
+ * rec_stream_end() - writes what is left, the chunk header and the ends of the frames.
  * @header: JFR_HEADER_BYTES bytes.
  *
- * A frame's checksum covers the header, which is known last, so the content is read back, decoded
- * and summed once: every compressed dump has been decompressed before it gets its name.
- *
- * Return: 0, HOLTER_E_LZ4, or the sink's error. Context: as rec_stream_begin().
+ * Return: 0, or the sink's error. Context: as rec_stream_begin().
  */
 int rec_stream_end(struct rec_stream *stream, const uint8_t *header);
 

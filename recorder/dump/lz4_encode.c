@@ -124,14 +124,11 @@ uint64_t rec_lz4_state_bytes(void)
 	return (uint64_t)LZ4_sizeofState();
 }
 
-uint32_t rec_lz4_block(void *state, const void *content, uint32_t bytes, uint8_t *out,
-		       int is_stored)
+uint32_t rec_lz4_block(void *state, const void *content, uint32_t bytes, uint8_t *out)
 {
-	int packed = 0;
+	int packed = LZ4_compress_fast_extState(state, content, (char *)out + 4, (int)bytes,
+						(int)REC_LZ4_BOUND, 1);
 
-	if (!is_stored)
-		packed = LZ4_compress_fast_extState(state, content, (char *)out + 4, (int)bytes,
-						    (int)REC_LZ4_BOUND, 1);
 	if (packed <= 0 || (uint32_t)packed >= bytes) {
 		memcpy(out + 4, content, bytes);
 		store32(out, bytes | JFR_LZ4_STORED);
@@ -139,9 +136,4 @@ uint32_t rec_lz4_block(void *state, const void *content, uint32_t bytes, uint8_t
 	}
 	store32(out, (uint32_t)packed);
 	return 4 + (uint32_t)packed;
-}
-
-int rec_lz4_unblock(const void *block, uint32_t bytes, void *out)
-{
-	return LZ4_decompress_safe(block, out, (int)bytes, (int)REC_LZ4_BLOCK);
 }

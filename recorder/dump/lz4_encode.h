@@ -2,7 +2,7 @@
  * The parts of an LZ4 frame: header, independent blocks, checksum. Mirrors reader/lz4_decode.
  *
  * In: blocks of at most 1 MiB. Out: their bytes in a frame that any LZ4 tool reads. Framing is done
- * here because the first block (the JFR header) is stored and patched when the rest is known, which
+ * here because it must not allocate, and content sizes are patched when they are known, which
  * liblz4's frame functions cannot. Never here: files.
  *
  * Frame: magic 4 | FLG 1 | BD 1 | content size 8 | HC 1 | blocks: size 4, bytes | 0 in 4 | XXH32 4
@@ -44,20 +44,10 @@ uint64_t rec_lz4_state_bytes(void);
  * @state: rec_lz4_state_bytes() bytes, reusable.
  * @bytes: at most REC_LZ4_BLOCK.
  * @out: 4 + REC_LZ4_BOUND bytes.
- * @is_stored: 1: not compressed, so that it can be patched in place.
  *
  * Return: bytes written. Context: any; no allocation.
  */
-uint32_t rec_lz4_block(void *state, const void *content, uint32_t bytes, uint8_t *out,
-		       int is_stored);
-
-/**
- * rec_lz4_unblock() - content of a compressed block (without its size word).
- * @out: REC_LZ4_BLOCK bytes.
- *
- * Return: bytes; negative when it is damaged. Context: any; no allocation.
- */
-int rec_lz4_unblock(const void *block, uint32_t bytes, void *out);
+uint32_t rec_lz4_block(void *state, const void *content, uint32_t bytes, uint8_t *out);
 
 /**
  * rec_xxh32_begin() / rec_xxh32_add() / rec_xxh32_end() - checksum of a stream with seed 0.

@@ -203,24 +203,6 @@ int rec_sink_patch(struct rec_sink *sink, uint64_t offset, const void *bytes, ui
 	return sink->code;
 }
 
-int rec_sink_read(struct rec_sink *sink, uint64_t offset, void *bytes, uint64_t count)
-{
-	uint8_t *at = bytes;
-
-	while (count > 0 && !sink->code) {
-		long got = raw_pread(sink->fd, at, count, (int64_t)offset);
-
-		if (got == -EINTR)
-			continue;
-		if (got <= 0)
-			return fail(sink, "cannot read back", sink->path, got ? (int)-got : EIO);
-		at += got;
-		offset += (uint64_t)got;
-		count -= (uint64_t)got;
-	}
-	return sink->code;
-}
-
 /* Renames without replacing. 0 or errno. Old kernels and some file systems cannot: link, unlink. */
 static int rename_new(const char *from, const char *to)
 {

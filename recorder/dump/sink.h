@@ -46,13 +46,11 @@ int rec_sink_open(struct rec_sink *sink, const struct rec_sink_name *name);
 
 /**
  * rec_sink_write() - appends bytes. rec_sink_patch() - replaces bytes written before.
- * rec_sink_read() - reads bytes back.
  *
  * Return: 0, or the first error of this sink. Context: as rec_sink_open().
  */
 int rec_sink_write(struct rec_sink *sink, const void *bytes, uint64_t count);
 int rec_sink_patch(struct rec_sink *sink, uint64_t offset, const void *bytes, uint64_t count);
-int rec_sink_read(struct rec_sink *sink, uint64_t offset, void *bytes, uint64_t count);
 
 /**
  * rec_sink_commit() - syncs the file and gives it its final name, which is in sink->path
