@@ -124,8 +124,10 @@ static int list_spaces(struct rec_module_list *list)
 		space.until_ticks = has_ended ? space.until_ticks : UINT64_MAX;
 		space.last = end;
 		space.gone_last = (uint32_t)(list->gone.used / sizeof(uint64_t));
-		rec_sort((uint64_t *)list->gone.data + gone, space.gone_last - gone,
-			 sizeof(uint64_t), ticks_before);
+		/* Where nothing was unloaded so far there is no memory to point into. */
+		if (space.gone_last > gone)
+			rec_sort((uint64_t *)list->gone.data + gone, space.gone_last - gone,
+				 sizeof(uint64_t), ticks_before);
 		if (!rec_vec_put(&list->spaces, &space, sizeof(space)))
 			return HOLTER_E_NOMEM;
 		list->space_count++;

@@ -7,6 +7,9 @@
 # the finding, then `N passed, N failed, N skipped`.
 set -u
 work=build/fuzz
+# The short run says the same every time; long ones look for what is new.
+seed=1
+[ -z "${HOLTER_LONG:-}" ] || seed=0
 mkdir -p "$work"
 
 run_one()
@@ -19,7 +22,7 @@ run_one()
 	for folder in "tests/fuzz/seeds/$name" tests/golden; do
 		[ -d "$folder" ] && [ -n "$(ls -A "$folder")" ] && seeds+=("$folder")
 	done
-	"$program" -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
+	"$program" -seed="$seed" -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
 		-artifact_prefix="$work/$name." "$corpus" "${seeds[@]}" >"$work/$name.log" 2>&1
 	echo $? >"$work/$name.status"
 }
