@@ -141,6 +141,9 @@ static void *write_records(void *argument)
 	self = w;
 	for (uint64_t i = 0; i < job->count && !stop; i++)
 		put(w, TYPE_PLAIN, w->plain++);
+	/* Too fast to have been interrupted even once: the flood goes on until it has been. */
+	while (__atomic_load_n(&w->handler, __ATOMIC_RELAXED) == 0)
+		usleep(100);
 	__atomic_fetch_add(&done, 1, __ATOMIC_RELEASE);
 	while (!stop)
 		usleep(1000);
